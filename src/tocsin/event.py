@@ -1,0 +1,163 @@
+"""Words for an event's life: the occurrence a source speaks of, the answers, the states, the row.
+
+The moves between states stand here once; a trigger in the store's migration mirrors them and a
+test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from tocsin.registration import TENANT, Json, Kind
+
+
+class State(StrEnum):
+    """Where an event stands. DESIGN table: held, pending and claimed are unfinished."""
+
+    HELD = "held"
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    DROPPED = "dropped"
+
+
+BIRTHS: Final = frozenset({State.HELD, State.PENDING, State.CLAIMED, State.SKIPPED})
+
+MOVES: Final = frozenset(
+    {
+        (State.HELD, State.PENDING),
+        (State.HELD, State.DROPPED),
+        (State.PENDING, State.CLAIMED),
+        (State.PENDING, State.DROPPED),
+        (State.CLAIMED, State.SUCCEEDED),
+        (State.CLAIMED, State.FAILED),
+        (State.CLAIMED, State.PENDING),
+        (State.CLAIMED, State.DROPPED),
+        (State.DROPPED, State.PENDING),
+        (State.DROPPED, State.HELD),
+    }
+)
+
+UNFINISHED: Final = frozenset({State.HELD, State.PENDING, State.CLAIMED})
+
+
+class Origin(StrEnum):
+    """How an event came about; its kind stays the registration's own."""
+
+    LIVE = "live"
+    CATCH_UP = "catch_up"
+    SELF = "self"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """The run that brought an event about, and the chain behind it.
+
+    lineage: registration ids from the first cause to the direct one, for loop guards; the
+    depth of a chain is its length.
+    """
+
+    run_id: str
+    lineage: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """What a source says happened, and for whom. Not yet accepted.
+
+    delivery_id: the provider's or the source's own stable id of this one thing.
+    occurred_at, planned_at: aware UTC. missed: earlier planned instants this one stands for.
+    body: the exact bytes as they arrived, None when there were none.
+    """
+
+    registration_id: str
+    component: str
+    component_version: int
+    kind: Kind
+    delivery_id: str
+    occurred_at: datetime
+    payload: Json = None
+    tenant: str = TENANT
+    connection: str | None = None
+    origin: Origin = Origin.LIVE
+    planned_at: datetime | None = None
+    missed: int = 0
+    body: bytes | None = None
+    event_type: str | None = None
+    safe_headers: Mapping[str, str] = field(default_factory=dict)
+    safe_query: Mapping[str, str] = field(default_factory=dict)
+    cause: Cause | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A new event is recorded. run_id: its run when a seat was free, else None."""
+
+    event_id: str
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicate:
+    """The delivery was recorded before; the original ids. run_id: its latest run, if any."""
+
+    event_id: str
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """The overlap rule says this occurrence does not run; a `skipped` row tells so."""
+
+    event_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declined:
+    """The registration is not active (`reason`: removed, expired or a disabled reason). Nothing was recorded."""
+
+    reason: str
+
+
+Answer: TypeAlias = Accepted | Duplicate | Skipped | Declined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event's row.
+
+    delivery_id: the id the source gave. count: occurrences a skipped row stands for, itself
+    included. lane: events of one lane run one after the other; None runs freely.
+    next_fire_at: claimable from then on, while pending. run_id: the latest run.
+    """
+
+    seq: int
+    id: str
+    registration_id: str
+    registration: str
+    workflow: str
+    kind: Kind
+    origin: Origin
+    state: State
+    reason: str | None
+    count: int
+    lane: str | None
+    attempts: int
+    delivery_id: str
+    idempotency_key: str
+    occurred_at: datetime
+    planned_at: datetime | None
+    created_at: datetime
+    next_fire_at: datetime | None
+    run_id: str | None
+    settled_at: datetime | None
+    missed: int
+    cause: Cause | None

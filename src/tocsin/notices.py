@@ -1,0 +1,144 @@
+"""Facts the engine announces. The code states them; ``daemon.logs`` words them; tests wait on them.
+
+A notice is sent after the commit that made it true, on the engine's loop, in commit order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from tocsin.event import State
+from tocsin.run import RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRecorded:
+    """A new event row: pending, held, claimed or skipped."""
+
+    event_id: str
+    registration: str
+    state: State
+    reason: str | None = None
+    planned_at: datetime | None = None
+    missed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateSeen:
+    """A delivery arrived again; nothing new was recorded."""
+
+    event_id: str
+    registration: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A run was handed to its runner."""
+
+    run_id: str
+    event_id: str
+    registration: str
+    workflow: str
+    attempt: int
+    max_attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """A run's end is written down. retry_at: when the event's next attempt is due, if there is one."""
+
+    run_id: str
+    event_id: str
+    registration: str
+    run_state: RunState
+    event_state: State
+    error: str | None = None
+    retry_at: datetime | None = None
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disarmed:
+    """A registration was turned off by itself."""
+
+    registration: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventDropped:
+    """An event will not run; reason says why."""
+
+    event_id: str
+    registration: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecovered:
+    """A run of a dead engine was found at start: its processes were stopped, its event goes on."""
+
+    run_id: str
+    event_id: str
+    registration: str
+    processes_stopped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFailed:
+    """A source cannot do its work; it is retried. Sent when the message changes."""
+
+    registration: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRecovered:
+    """A source that had failed works again."""
+
+    registration: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigApplied:
+    """A configuration took effect."""
+
+    path: str
+    added: int
+    changed: int
+    disabled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigRejected:
+    """A changed configuration has errors; the last good one stays in force."""
+
+    path: str
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Something inside went wrong and was contained; `where` names the part."""
+
+    where: str
+    error: str
+
+
+Notice: TypeAlias = (
+    EventRecorded
+    | DuplicateSeen
+    | RunStarted
+    | RunEnded
+    | Disarmed
+    | EventDropped
+    | RunRecovered
+    | SourceFailed
+    | SourceRecovered
+    | ConfigApplied
+    | ConfigRejected
+    | Trouble
+)

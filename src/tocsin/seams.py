@@ -1,0 +1,145 @@
+"""Every seam as a Protocol: what one part may ask of another without knowing it.
+
+One conformance suite per seam runs for every implementation, fakes included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from tocsin.event import Answer, Occurrence
+from tocsin.notices import Notice
+from tocsin.registration import Registration
+from tocsin.run import Outcome, ProcessFacts, Run, RunRequest
+
+
+class Clock(Protocol):
+    """The only way to learn the time."""
+
+    def now(self) -> datetime:
+        """The wall clock: aware, UTC, microseconds. May jump either way."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; never goes back."""
+        ...
+
+
+class Announce(Protocol):
+    """Takes a notice; never blocks and never raises."""
+
+    def __call__(self, notice: Notice) -> None: ...
+
+
+class Accept(Protocol):
+    """The one door: the only way an event comes into being."""
+
+    async def accept(self, occurrence: Occurrence) -> Answer:
+        """Check the binding, deduplicate, record; returns after the commit.
+
+        Raises BindingMismatch when the occurrence claims a binding that is not its registration's.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMark:
+    """One path of a files installation as last settled.
+
+    path: the absolute path's exact bytes. generation: rises with each newly settled state; the
+    first is 1. gone: the file is no longer there (its row stays, so that a file that comes back is
+    new).
+    """
+
+    path: bytes
+    generation: int
+    size: int
+    mtime_ns: int
+    inode: int
+    gone: bool = False
+
+
+class FileBookmarks(Protocol):
+    """What a files source remembers, per installation."""
+
+    async def load(self, installation_id: str) -> Mapping[bytes, FileMark] | None:
+        """Every mark by path, gone ones included; None when no baseline was ever taken."""
+        ...
+
+    async def baseline(self, installation_id: str, marks: Sequence[FileMark]) -> None:
+        """Replace the installation's marks by these, in one transaction, making no event."""
+        ...
+
+    async def record(
+        self, installation_id: str, marks: Sequence[FileMark], occurrences: Sequence[Occurrence]
+    ) -> Sequence[Answer]:
+        """Write the marks and accept the occurrences, all in one transaction.
+
+        Answers in the order of the occurrences. An occurrence whose registration is not active
+        leaves its marks written (so nothing old fires later).
+        """
+        ...
+
+
+class Source(Protocol):
+    """Something that watches on behalf of one registration and speaks through `Accept`."""
+
+    async def run(self) -> None:
+        """Watch until cancelled. Raises when it cannot go on; the supervisor restarts it with back-off."""
+        ...
+
+
+class RunHandle(Protocol):
+    """A run under way."""
+
+    @property
+    def process(self) -> ProcessFacts | None:
+        """The local process, when there is one."""
+        ...
+
+    async def wait(self) -> Outcome:
+        """How the run ended; returns only when nothing of it runs any more. Cancelling it cancels the run."""
+        ...
+
+    async def cancel(self, *, interrupted: bool = False) -> None:
+        """Ask the run to stop (TERM, grace, KILL); `wait` then returns CANCELLED, or INTERRUPTED."""
+        ...
+
+
+class Runner(Protocol):
+    """Starts runs. Returns at once; the end comes through the handle."""
+
+    async def start(self, request: RunRequest) -> RunHandle:
+        """Start the run. Raises SpawnFailed when it cannot be started; nothing runs then."""
+        ...
+
+    async def attach(self, run: Run) -> RunHandle | None:
+        """Find a run of a dead engine again.
+
+        None when it cannot be waited for; whatever was left of it has then been stopped, so that a
+        retry never runs beside it.
+        """
+        ...
+
+
+class SecretStore(Protocol):
+    """Named secrets at rest."""
+
+    def get(self, name: str) -> str | None:
+        """The value, or None when there is none."""
+        ...
+
+    def put(self, name: str, value: str) -> None:
+        """Store or replace a value; durable when it returns."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Forget a value; no error when there is none."""
+        ...
+
+
+SourceFactory = Callable[[Registration], Source]
+"""Makes the source that serves a registration."""
