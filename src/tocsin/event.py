@@ -122,7 +122,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declined:
-    """The registration is not active (`reason`: removed, expired or a disabled reason). Nothing was recorded."""
+    """Not active, nothing recorded. reason: `removed`, `expired` or a disabled reason."""
 
     reason: str
 
