@@ -101,11 +101,14 @@ class ProcessFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run's row. duration is finished_at - started_at; both aware UTC. log: path of its log file."""
+    """One run's row. duration is finished_at - started_at; both aware UTC. log: path of its log file.
+
+    event_id: None for a test run.
+    """
 
     seq: int
     id: str
-    event_id: str
+    event_id: str | None
     registration_id: str
     registration: str
     workflow: str

@@ -1,0 +1,236 @@
+"""Verbs of the `events` table: the queue. Each runs inside a transaction.
+
+Moves are refused by the database unless `event.MOVES` knows them; whatever ends a claim names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tocsin.event import Event, Occurrence, Origin, State
+from tocsin.identity import instant, microseconds
+from tocsin.store.connection import Tx
+from tocsin.store.rows import at_us, dump, event_of
+
+HIGHEST = "\U0010ffff"  # sorts behind every id that begins with a prefix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Birth:
+    """How a new event begins. blocked_by: the event a skipped one found in its lane."""
+
+    id: str
+    registration_id: str
+    workflow: str
+    delivery: str
+    idempotency_key: str
+    state: State
+    reason: str | None = None
+    count: int = 1
+    lane: str | None = None
+    blocked_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRow:
+    """Who holds a claimed event."""
+
+    event_id: str
+    claim_id: str
+    owner: str
+    claimed_at: datetime
+    run_id: str
+
+
+def insert(tx: Tx, birth: Birth, occurrence: Occurrence, now: datetime) -> None:
+    """Record an event; pending ones are claimable at once."""
+    cause = occurrence.cause
+    tx.run(
+        "events.insert",
+        id=birth.id,
+        registration_id=birth.registration_id,
+        workflow=birth.workflow,
+        delivery=birth.delivery,
+        delivery_id=occurrence.delivery_id,
+        kind=occurrence.kind,
+        origin=occurrence.origin,
+        idempotency_key=birth.idempotency_key,
+        occurred_at=microseconds(occurrence.occurred_at),
+        planned_at=at_us(occurrence.planned_at),
+        missed=occurrence.missed,
+        state=birth.state,
+        reason=birth.reason,
+        count=birth.count,
+        lane=birth.lane,
+        blocked_by=birth.blocked_by,
+        next_fire_at=microseconds(now) if birth.state is State.PENDING else None,
+        cause_run=None if cause is None else cause.run_id,
+        cause_lineage=None if cause is None else dump(list(cause.lineage)),
+        created_at=microseconds(now),
+        settled_at=microseconds(now) if birth.state is State.SKIPPED else None,
+    )
+
+
+def by_id(tx: Tx, id_: str) -> Event | None:
+    """One event."""
+    row = tx.one("events.by_id", id=id_)
+    return None if row is None else event_of(row)
+
+
+def by_prefix(tx: Tx, prefix: str) -> list[Event]:
+    """None, one, or two events that the prefix fits; two mean it is ambiguous."""
+    return [event_of(row) for row in tx.all("events.by_prefix", prefix=prefix, beyond=prefix + HIGHEST)]
+
+
+def listed(
+    tx: Tx, *, registration_id: str | None, state: State | None, since: datetime | None, limit: int
+) -> list[Event]:
+    """Newest first."""
+    rows = tx.all(
+        "events.listed", registration_id=registration_id, state=state, since=at_us(since), limit=limit
+    )
+    return [event_of(row) for row in rows]
+
+
+def after(tx: Tx, seq: int, *, registration_id: str | None, state: State | None, limit: int) -> list[Event]:
+    """Events recorded after `seq`, oldest first."""
+    rows = tx.all("events.after", seq=seq, registration_id=registration_id, state=state, limit=limit)
+    return [event_of(row) for row in rows]
+
+
+def states(tx: Tx) -> dict[str, int]:
+    """How many events stand in each state; states without any are left out."""
+    return {row["state"]: row["events"] for row in tx.all("events.states")}
+
+
+def unfinished(tx: Tx, origin: Origin | None = None) -> int:
+    """How many are held, pending or claimed."""
+    row = tx.one("events.unfinished", origin=origin)
+    return 0 if row is None else int(row["events"])
+
+
+def lane_busy(tx: Tx, lane: str) -> str | None:
+    """The event that holds a lane; None when it is free."""
+    row = tx.one("events.lane_busy", lane=lane)
+    return None if row is None else str(row["id"])
+
+
+def promote(tx: Tx, lane: str | None, now: datetime) -> str | None:
+    """After an exit: the lane's next event becomes claimable. Returns its id, None when nobody waits."""
+    head = None if lane is None else tx.one("events.lane_head", lane=lane)
+    if head is None or head["state"] != State.HELD:
+        return None
+    tx.run("events.promote", id=head["id"], now=microseconds(now))
+    return str(head["id"])
+
+
+def headless_lanes(tx: Tx) -> list[str]:
+    """Lanes in which somebody waits behind nobody; none unless a crash came between."""
+    return [row["lane"] for row in tx.all("events.headless_lanes")]
+
+
+def skip_more(
+    tx: Tx, registration_id: str, blocked_by: str, occurrence: Occurrence, now: datetime
+) -> str | None:
+    """Let the row skipped behind this blocker stand for one more. Returns its id, None without one."""
+    row = tx.one("events.skipped_behind", registration_id=registration_id, blocked_by=blocked_by)
+    if row is not None:
+        count = 1 + occurrence.missed
+        planned_at = at_us(occurrence.planned_at)
+        tx.run("events.skip_more", id=row["id"], count=count, planned_at=planned_at, now=microseconds(now))
+    return None if row is None else str(row["id"])
+
+
+def waiting_workflows(tx: Tx) -> list[str]:
+    """Workflows with a pending event."""
+    return [row["workflow"] for row in tx.all("events.waiting_workflows")]
+
+
+def claims_by_workflow(tx: Tx) -> Mapping[str, int]:
+    """Seats in use."""
+    return {row["workflow"]: row["claims"] for row in tx.all("events.claimed_by_workflow")}
+
+
+def claims_of(tx: Tx, *, registration_id: str, workflow: str) -> int:
+    """How many events of a registration are claimed."""
+    row = tx.one("events.claimed_by_registration", registration_id=registration_id, workflow=workflow)
+    return 0 if row is None else int(row["claims"])
+
+
+def ready(tx: Tx, workflow: str, now: datetime, *, limit: int, origin: Origin | None) -> list[Event]:
+    """A workflow's claimable events, the longest due first."""
+    rows = tx.all("events.ready", workflow=workflow, now=microseconds(now), limit=limit, origin=origin)
+    return [event_of(row) for row in rows]
+
+
+def next_ready(tx: Tx) -> datetime | None:
+    """The earliest instant at which a pending event is claimable."""
+    row = tx.one("events.next_ready")
+    return None if row is None or row["next_fire_at"] is None else instant(row["next_fire_at"])
+
+
+def claim(tx: Tx, id_: str, *, claim_id: str, owner: str, run_id: str, now: datetime) -> bool:
+    """Take a pending event; attempts rise. False when somebody else was first."""
+    changed = tx.run(
+        "events.claim", id=id_, claim_id=claim_id, owner=owner, run_id=run_id, now=microseconds(now)
+    )
+    return changed == 1
+
+
+def claims(tx: Tx) -> Sequence[ClaimRow]:
+    """Every claim there is."""
+    return [
+        ClaimRow(
+            event_id=row["id"],
+            claim_id=row["claim_id"],
+            owner=row["claim_owner"],
+            claimed_at=instant(row["claimed_at"]),
+            run_id=row["run_id"],
+        )
+        for row in tx.all("events.claims")
+    ]
+
+
+def settle(tx: Tx, id_: str, *, claim_id: str, state: State, reason: str | None, now: datetime) -> bool:
+    """End a claimed event. False when the claim is no longer this one."""
+    changed = tx.run(
+        "events.settle", id=id_, claim_id=claim_id, state=state, reason=reason, now=microseconds(now)
+    )
+    return changed == 1
+
+
+def retry(tx: Tx, id_: str, *, claim_id: str, at: datetime, reason: str | None, given_back: bool) -> bool:
+    """Back to pending. given_back: the attempt does not count. False when the claim is no longer this one."""
+    changed = tx.run(
+        "events.retry",
+        id=id_,
+        claim_id=claim_id,
+        next_fire_at=microseconds(at),
+        reason=reason,
+        given_back=int(given_back),
+    )
+    return changed == 1
+
+
+def drop_waiting(
+    tx: Tx, registration_id: str, reason: str, now: datetime
+) -> Sequence[tuple[str, str | None]]:
+    """Drop a registration's held and pending events; (id, lane) of each."""
+    rows = tx.all(
+        "events.drop_waiting", registration_id=registration_id, reason=reason, now=microseconds(now)
+    )
+    return [(row["id"], row["lane"]) for row in rows]
+
+
+def last_dropped(tx: Tx, registration_id: str) -> Sequence[tuple[str, str | None]]:
+    """(id, lane) of what this registration's last disarm dropped, in accept order."""
+    rows = tx.all("events.last_dropped", registration_id=registration_id)
+    return [(row["id"], row["lane"]) for row in rows]
+
+
+def requeue(tx: Tx, id_: str, *, state: State, reason: str | None, now: datetime) -> None:
+    """Bring a dropped event back, pending or held."""
+    next_fire_at = microseconds(now) if state is State.PENDING else None
+    tx.run("events.requeue", id=id_, state=state, reason=reason, next_fire_at=next_fire_at)

@@ -1,0 +1,101 @@
+-- name: workflows.upsert
+-- A workflow's definition; the version rises when the hash changes.
+INSERT INTO workflows (name, version, hash, runner, spec, max_concurrent, updated_at)
+VALUES (:name, 1, :hash, :runner, :spec, :max_concurrent, :now)
+ON CONFLICT (name) DO UPDATE SET
+  version = version + (hash <> excluded.hash), hash = excluded.hash, runner = excluded.runner, spec = excluded.spec,
+  max_concurrent = excluded.max_concurrent, updated_at = excluded.updated_at
+RETURNING version;
+
+-- name: workflows.by_name
+-- One workflow.
+SELECT * FROM workflows WHERE name = :name;
+
+-- name: workflows.all
+-- Every workflow, by name.
+SELECT * FROM workflows ORDER BY name;
+
+-- name: installations.insert
+-- A configured source component.
+INSERT INTO installations (id, name, component, component_version, props, created_at)
+VALUES (:id, :name, :component, :component_version, :props, :created_at);
+
+-- name: installations.update_props
+-- Another setting of the same component; its cursor stays.
+UPDATE installations SET props = :props WHERE id = :id;
+
+-- name: installations.cursor
+-- How far a source has read; NULL before its first time.
+SELECT cursor FROM installations WHERE id = :id;
+
+-- name: installations.move_cursor
+-- A source has read on.
+UPDATE installations SET cursor = :cursor WHERE id = :id;
+
+-- name: installations.trouble
+-- What ails a source; NULL when it is well.
+UPDATE installations SET last_error = :error WHERE id = :id;
+
+-- name: tokens.put
+-- The one token of a trigger.
+INSERT INTO tokens (hash, registration_id, created_at) VALUES (:hash, :registration_id, :now)
+ON CONFLICT (registration_id) DO UPDATE SET hash = excluded.hash, created_at = excluded.created_at;
+
+-- name: tokens.of_registration
+-- A trigger's token, hashed.
+SELECT hash FROM tokens WHERE registration_id = :registration_id;
+
+-- name: deliveries.insert
+-- One thing that arrived.
+INSERT INTO deliveries (id, installation_id, kind, delivery_id, body, envelope, received_at)
+VALUES (:id, :installation_id, :kind, :delivery_id, :body, :envelope, :received_at);
+
+-- name: deliveries.of_event
+-- The delivery an event was made from.
+SELECT deliveries.* FROM events JOIN deliveries ON deliveries.id = events.delivery WHERE events.id = :event_id;
+
+-- name: seen.find
+-- What the ledger knows of a hash.
+SELECT * FROM seen WHERE hash = :hash;
+
+-- name: seen.insert
+-- A hash seen for the first time.
+INSERT INTO seen (hash, registration_id, event_id, verdict, first_seen_at, last_seen_at)
+VALUES (:hash, :registration_id, :event_id, :verdict, :now, :now);
+
+-- name: seen.touch
+-- Seen again.
+UPDATE seen SET last_seen_at = :now WHERE hash = :hash;
+
+-- name: files.of_installation
+-- Every path of an installation.
+SELECT * FROM files WHERE installation_id = :installation_id;
+
+-- name: files.forget
+-- A new baseline begins.
+DELETE FROM files WHERE installation_id = :installation_id;
+
+-- name: files.put
+-- A path as last settled.
+INSERT INTO files (installation_id, path, generation, size, mtime_ns, inode, state)
+VALUES (:installation_id, :path, :generation, :size, :mtime_ns, :inode, :state)
+ON CONFLICT (installation_id, path) DO UPDATE SET
+  generation = excluded.generation, size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,
+  state = excluded.state;
+
+-- name: journal.insert
+-- One thing worth explaining.
+INSERT INTO journal (at, registration_id, event_id, what, reason, detail)
+VALUES (:at, :registration_id, :event_id, :what, :reason, :detail);
+
+-- name: journal.of_event
+-- An event's story, oldest first.
+SELECT * FROM journal WHERE event_id = :event_id ORDER BY seq;
+
+-- name: meta.put
+-- One fact about this home.
+INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: meta.get
+-- One fact about this home.
+SELECT value FROM meta WHERE key = :key;

@@ -1,0 +1,111 @@
+-- name: registrations.insert
+-- A new trigger.
+INSERT INTO registrations (
+  id, name, installation_id, workflow, workflow_version, kind, component, component_version, config, tags,
+  cron_expr, cron_tz, every_us, anchor_at, once_at, next_fire_at, armed_at, misfire, misfire_grace_ms,
+  misfire_limit, overlap, serialize_key, max_attempts, disable_after, max_runs, expires_at, enabled,
+  disabled_reason, origin, created_at)
+VALUES (
+  :id, :name, :installation_id, :workflow, :workflow_version, :kind, :component, :component_version, :config, :tags,
+  :cron_expr, :cron_tz, :every_us, :anchor_at, :once_at, :next_fire_at, :armed_at, :misfire, :misfire_grace_ms,
+  :misfire_limit, :overlap, :serialize_key, :max_attempts, :disable_after, :max_runs, :expires_at, :enabled,
+  :disabled_reason, :origin, :created_at);
+
+-- name: registrations.update_spec
+-- Another wording of the same trigger; state, counters and enablement stay.
+UPDATE registrations SET
+  workflow = :workflow, workflow_version = :workflow_version, kind = :kind, component = :component,
+  component_version = :component_version, config = :config, tags = :tags, cron_expr = :cron_expr,
+  cron_tz = :cron_tz, every_us = :every_us, anchor_at = :anchor_at, once_at = :once_at, misfire = :misfire,
+  misfire_grace_ms = :misfire_grace_ms, misfire_limit = :misfire_limit, overlap = :overlap,
+  serialize_key = :serialize_key, max_attempts = :max_attempts, disable_after = :disable_after,
+  max_runs = :max_runs, expires_at = :expires_at, installation_id = :installation_id
+WHERE id = :id;
+
+-- name: registrations.reschedule
+-- An edited schedule: a new revision, armed now.
+UPDATE registrations SET
+  schedule_revision = schedule_revision + 1, armed_at = :now, next_fire_at = :next_fire_at, held_until_enabled = 0
+WHERE id = :id;
+
+-- name: registrations.by_id
+-- One trigger, removed or not.
+SELECT * FROM registration_rows WHERE id = :id;
+
+-- name: registrations.by_name
+-- The present bearer of a name.
+SELECT * FROM registration_rows WHERE name = :name AND removed_at IS NULL;
+
+-- name: registrations.present
+-- Every trigger that was not removed, by name.
+SELECT * FROM registration_rows WHERE removed_at IS NULL ORDER BY name;
+
+-- name: registrations.active_with_component
+-- Active triggers of one component, by name.
+SELECT * FROM registration_rows
+WHERE enabled = 1 AND removed_at IS NULL AND component = :component ORDER BY name;
+
+-- name: registrations.by_token
+-- The trigger behind a webhook token's hash, removed or not.
+SELECT registration_rows.* FROM tokens JOIN registration_rows ON registration_rows.id = tokens.registration_id
+WHERE tokens.hash = :hash;
+
+-- name: registrations.due
+-- Active triggers whose planned instant has come, the longest waiting first.
+SELECT * FROM registration_rows
+WHERE enabled = 1 AND removed_at IS NULL AND next_fire_at IS NOT NULL AND next_fire_at <= :now
+ORDER BY next_fire_at LIMIT :limit;
+
+-- name: registrations.next_due
+-- The earliest planned instant of all active triggers.
+SELECT min(next_fire_at) AS next_fire_at FROM registrations
+WHERE enabled = 1 AND removed_at IS NULL AND next_fire_at IS NOT NULL;
+
+-- name: registrations.expired
+-- Active triggers past their end.
+SELECT * FROM registration_rows
+WHERE enabled = 1 AND removed_at IS NULL AND expires_at IS NOT NULL AND expires_at <= :now;
+
+-- name: registrations.plan_next
+-- Moves the next planned instant.
+UPDATE registrations SET next_fire_at = :next_fire_at WHERE id = :id;
+
+-- name: registrations.hold
+-- A run said `next_fire_at: "never"`: nothing is planned until somebody arms it again.
+UPDATE registrations SET next_fire_at = NULL, held_until_enabled = 1 WHERE id = :id;
+
+-- name: registrations.unhold
+-- A later value lifts `never`.
+UPDATE registrations SET next_fire_at = :next_fire_at, held_until_enabled = 0 WHERE id = :id;
+
+-- name: registrations.disable
+-- Turns a trigger off; the reason it already has stays.
+UPDATE registrations SET enabled = 0, disabled_reason = :reason WHERE id = :id AND enabled = 1;
+
+-- name: registrations.enable
+-- Arms a trigger anew.
+UPDATE registrations SET
+  enabled = 1, disabled_reason = NULL, consecutive_failures = 0, runs_since_armed = 0, armed_at = :now,
+  next_fire_at = :next_fire_at, held_until_enabled = 0
+WHERE id = :id;
+
+-- name: registrations.remove
+-- Hides a trigger; its history stays and its name is free.
+UPDATE registrations SET
+  removed_at = :now, enabled = 0, disabled_reason = coalesce(disabled_reason, 'user'), next_fire_at = NULL
+WHERE id = :id AND removed_at IS NULL;
+
+-- name: registrations.write_state
+-- A run's `state` output.
+UPDATE registrations SET state = :state WHERE id = :id;
+
+-- name: registrations.succeeded
+-- One more success.
+UPDATE registrations SET
+  consecutive_failures = 0, run_count = run_count + 1, runs_since_armed = runs_since_armed + 1,
+  last_fired_at = :claimed_at, last_error = NULL
+WHERE id = :id;
+
+-- name: registrations.failed
+-- One more failed attempt.
+UPDATE registrations SET consecutive_failures = consecutive_failures + 1, last_error = :error WHERE id = :id;
