@@ -8,13 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final
 
+from tocsin.instants import microseconds
 from tocsin.registration import Json, Kind
-
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND: Final = timedelta(microseconds=1)
 
 REGISTRATION: Final = "trg"
 INSTALLATION: Final = "ins"
@@ -25,16 +23,6 @@ CLAIM: Final = "clm"
 OWNER: Final = "own"
 
 TOKEN_BYTES: Final = 24  # 192 bits; DESIGN section 10 asks for at least 128
-
-
-def microseconds(at: datetime) -> int:
-    """Microseconds since the epoch, exactly; `at` is aware."""
-    return (at - EPOCH) // MICROSECOND
-
-
-def instant(at_us: int) -> datetime:
-    """The aware UTC instant that `microseconds` gave."""
-    return EPOCH + timedelta(microseconds=at_us)
 
 
 def new_id(prefix: str, now: datetime) -> str:

@@ -84,7 +84,6 @@ class RunRecovered:
     run_id: str
     event_id: str
     registration: str
-    processes_stopped: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,6 +128,7 @@ class Registration:
     """One trigger's row: its spec and what has become of it.
 
     next_fire_at: the next planned instant; None when only an event can start it.
+    next_fire_run: the run that named that instant; None when the schedule did.
     held_until_enabled: a run said `next_fire_at: "never"`.
     schedule_revision: rises with every edit of the schedule; part of a planned instant's delivery id.
     armed_at: when it was last created, enabled or given another schedule.
@@ -141,6 +142,7 @@ class Registration:
     workflow_version: int
     state: Json = None
     next_fire_at: datetime | None = None
+    next_fire_run: str | None = None
     held_until_enabled: bool = False
     schedule_revision: int = 1
     armed_at: datetime

@@ -75,6 +75,7 @@ class RunRequest:
     run_id: str
     event_id: str
     registration: str
+    registration_id: str
     workflow: Workflow
     workflow_version: int
     attempt: int

@@ -69,8 +69,12 @@ class FileBookmarks(Protocol):
         """Every mark by path, gone ones included; None when no baseline was ever taken."""
         ...
 
-    async def baseline(self, installation_id: str, marks: Sequence[FileMark]) -> None:
-        """Replace the installation's marks by these, in one transaction, making no event."""
+    async def baseline(self, installation_id: str, marks: Sequence[FileMark]) -> Mapping[bytes, FileMark]:
+        """Take these for what is there now, in one transaction, making no event.
+
+        Returns every mark as it is stored: paths not among them are gone, and generations never go
+        back, so that an earlier delivery id is not given out again.
+        """
         ...
 
     async def record(

@@ -86,8 +86,9 @@ class Store:
     async def write(self, step: Step[T]) -> T:
         """Run one step in a transaction; returns its result once it is on disk.
 
-        Raises what the step raised (its changes are undone, its neighbours' are not), or the
-        commit's own error for the whole group. A caller that is cancelled may have been committed.
+        Raises what the step raised (its changes are undone, its neighbours' are not), or
+        StoreUnusable for the whole group when the commit failed. What a cancelled caller asked
+        for may have been committed.
         """
         job = Job(step, asyncio.get_running_loop().create_future())
         self._pending.append(job)
@@ -144,7 +145,7 @@ def commit(connection: sqlite3.Connection, batch: Sequence[Job[Any]]) -> None:
         connection.execute("COMMIT")
     except sqlite3.Error as error:
         for job in batch:
-            job.error = error
+            job.error = StoreUnusable(f"nothing was written: {error}")
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 

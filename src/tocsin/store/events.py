@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tocsin.event import Event, Occurrence, Origin, State
-from tocsin.identity import instant, microseconds
+from tocsin.instants import instant, microseconds
 from tocsin.store.connection import Tx
 from tocsin.store.rows import at_us, dump, event_of
 
@@ -38,6 +38,7 @@ class ClaimRow:
     """Who holds a claimed event."""
 
     event_id: str
+    registration_id: str
     claim_id: str
     owner: str
     claimed_at: datetime
@@ -184,6 +185,7 @@ def claims(tx: Tx) -> Sequence[ClaimRow]:
     return [
         ClaimRow(
             event_id=row["id"],
+            registration_id=row["registration_id"],
             claim_id=row["claim_id"],
             owner=row["claim_owner"],
             claimed_at=instant(row["claimed_at"]),
@@ -214,6 +216,11 @@ def retry(tx: Tx, id_: str, *, claim_id: str, at: datetime, reason: str | None, 
     return changed == 1
 
 
+def drop(tx: Tx, id_: str, reason: str, now: datetime) -> None:
+    """Drop one held or pending event."""
+    tx.run("events.drop", id=id_, reason=reason, now=microseconds(now))
+
+
 def drop_waiting(
     tx: Tx, registration_id: str, reason: str, now: datetime
 ) -> Sequence[tuple[str, str | None]]:
@@ -230,7 +237,8 @@ def last_dropped(tx: Tx, registration_id: str) -> Sequence[tuple[str, str | None
     return [(row["id"], row["lane"]) for row in rows]
 
 
-def requeue(tx: Tx, id_: str, *, state: State, reason: str | None, now: datetime) -> None:
-    """Bring a dropped event back, pending or held."""
-    next_fire_at = microseconds(now) if state is State.PENDING else None
+def requeue(tx: Tx, id_: str, *, busy: bool, now: datetime) -> None:
+    """Bring a dropped event back: held when its lane is busy, else claimable at once."""
+    state, reason = (State.HELD, "lane") if busy else (State.PENDING, None)
+    next_fire_at = None if busy else microseconds(now)
     tx.run("events.requeue", id=id_, state=state, reason=reason, next_fire_at=next_fire_at)

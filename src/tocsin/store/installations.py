@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from tocsin.identity import microseconds
+from tocsin.instants import microseconds
 from tocsin.registration import Json, TriggerSpec
 from tocsin.seams import FileMark
 from tocsin.store.connection import Tx
@@ -57,8 +57,3 @@ def put_marks(tx: Tx, id_: str, marks_: Iterable[FileMark]) -> None:
     """Write paths as last settled."""
     for mark in marks_:
         tx.run("files.put", installation_id=id_, **mark_columns(mark))
-
-
-def forget_marks(tx: Tx, id_: str) -> None:
-    """A new baseline begins."""
-    tx.run("files.forget", installation_id=id_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tocsin.identity import instant, microseconds
+from tocsin.instants import instant, microseconds
 from tocsin.registration import Json
 from tocsin.store.connection import Row, Tx
 from tocsin.store.rows import dump, load

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tocsin.event import Occurrence
-from tocsin.identity import microseconds
+from tocsin.instants import microseconds
 from tocsin.registration import Json
 from tocsin.store.connection import Tx
 from tocsin.store.rows import dump, load

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from tocsin.identity import instant, microseconds
+from tocsin.instants import instant, microseconds
 from tocsin.registration import DisabledReason, Json, Registration, RowOrigin, TriggerSpec
 from tocsin.store.connection import Tx
 from tocsin.store.rows import at_us, dump, registration_of, spec_columns
@@ -98,6 +98,12 @@ def next_due(tx: Tx) -> datetime | None:
     return None if row is None or row["next_fire_at"] is None else instant(row["next_fire_at"])
 
 
+def next_expiry(tx: Tx) -> datetime | None:
+    """The earliest end of all active rows."""
+    row = tx.one("registrations.next_expiry")
+    return None if row is None or row["expires_at"] is None else instant(row["expires_at"])
+
+
 def expired(tx: Tx, now: datetime) -> Sequence[Registration]:
     """Active rows past their `expires_at`."""
     return [registration_of(row) for row in tx.all("registrations.expired", now=microseconds(now))]
@@ -113,9 +119,9 @@ def hold(tx: Tx, id_: str) -> None:
     tx.run("registrations.hold", id=id_)
 
 
-def unhold(tx: Tx, id_: str, next_fire_at: datetime) -> None:
-    """Plan this instant, whatever was held."""
-    tx.run("registrations.unhold", id=id_, next_fire_at=at_us(next_fire_at))
+def plan_by_run(tx: Tx, id_: str, next_fire_at: datetime, *, run_id: str) -> None:
+    """A run named its next instant, whatever was planned or held."""
+    tx.run("registrations.plan_by_run", id=id_, next_fire_at=microseconds(next_fire_at), run_id=run_id)
 
 
 def disable(tx: Tx, id_: str, reason: DisabledReason) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tocsin.event import Cause, Event, Origin, State
-from tocsin.identity import instant, microseconds
+from tocsin.instants import instant, microseconds
 from tocsin.registration import (
     At,
     Cron,
@@ -91,6 +91,7 @@ def spec_columns(spec: TriggerSpec) -> dict[str, Any]:
         "disable_after": spec.disable_after,
         "max_runs": spec.max_runs,
         "expires_at": at_us(spec.expires_at),
+        "written_enabled": int(spec.enabled),
     }
 
 
@@ -116,7 +117,7 @@ def spec_of(row: Row) -> TriggerSpec:
         disable_after=row["disable_after"],
         max_runs=row["max_runs"],
         expires_at=at(row["expires_at"]),
-        enabled=bool(row["enabled"]),
+        enabled=bool(row["written_enabled"]),
     )
 
 
@@ -128,6 +129,7 @@ def registration_of(row: Row) -> Registration:
         workflow_version=row["workflow_version"],
         state=load(row["state"]),
         next_fire_at=at(row["next_fire_at"]),
+        next_fire_run=row["next_fire_run"],
         held_until_enabled=bool(row["held_until_enabled"]),
         schedule_revision=row["schedule_revision"],
         armed_at=instant(row["armed_at"]),

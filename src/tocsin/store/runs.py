@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tocsin.identity import microseconds
+from tocsin.instants import microseconds
 from tocsin.registration import Json
 from tocsin.run import Outcome, ProcessFacts, Run, RunState
 from tocsin.store.connection import Tx
@@ -51,8 +51,8 @@ def set_process(tx: Tx, id_: str, process: ProcessFacts) -> None:
     tx.run("runs.process", id=id_, pid=process.pid, pid_started=process.started, boot_id=process.boot_id)
 
 
-def finish(tx: Tx, id_: str, state: RunState, outcome: Outcome, now: datetime) -> bool:
-    """Write the end down; False when it was written before."""
+def finish(tx: Tx, id_: str, state: RunState, outcome: Outcome, *, error: str | None, now: datetime) -> bool:
+    """Write the end down; False when it was written before. error: as settled."""
     result = dict(outcome.outputs.result)
     changed = tx.run(
         "runs.finish",
@@ -61,7 +61,7 @@ def finish(tx: Tx, id_: str, state: RunState, outcome: Outcome, now: datetime) -
         finished_at=microseconds(now),
         exit_code=outcome.exit_code,
         signal=outcome.signal,
-        error=outcome.error,
+        error=error,
         output=dump(result) if result else None,
         cost_usd=outcome.outputs.cost_usd,
     )

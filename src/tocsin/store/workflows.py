@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tocsin.identity import document_hash, microseconds
+from tocsin.identity import document_hash
+from tocsin.instants import microseconds
 from tocsin.settings import Workflow
 from tocsin.store.connection import Tx
 from tocsin.store.rows import dump, workflow_of

@@ -71,8 +71,13 @@ SELECT id FROM events WHERE registration_id = :registration_id AND blocked_by = 
 UPDATE events SET count = count + :count, planned_at = :planned_at, settled_at = :now WHERE id = :id;
 
 -- name: events.waiting_workflows
--- Workflows with a ready event.
-SELECT DISTINCT workflow FROM events WHERE state = 'pending';
+-- Workflows with a pending event: one index seek each, however many events wait.
+WITH RECURSIVE waiting (workflow) AS (
+  SELECT min(workflow) FROM events WHERE state = 'pending'
+  UNION ALL
+  SELECT (SELECT min(events.workflow) FROM events WHERE state = 'pending' AND events.workflow > waiting.workflow)
+  FROM waiting WHERE waiting.workflow IS NOT NULL)
+SELECT workflow FROM waiting WHERE workflow IS NOT NULL;
 
 -- name: events.claimed_by_workflow
 -- Seats in use: live claims, recomputed each time.
@@ -84,11 +89,15 @@ SELECT count(*) AS claims FROM events WHERE state = 'claimed' AND workflow = :wo
   AND registration_id = :registration_id;
 
 -- name: events.ready
--- A workflow's ready events, the longest due first.
-SELECT * FROM event_rows
-WHERE state = 'pending' AND workflow = :workflow AND next_fire_at <= :now
-  AND (:origin IS NULL OR origin = :origin)
-ORDER BY next_fire_at, seq LIMIT :limit;
+-- A workflow's ready events, the longest due first; none whose trigger has all its successes under way.
+SELECT events.*, registrations.name AS registration
+FROM events JOIN registrations ON registrations.id = events.registration_id
+WHERE events.state = 'pending' AND events.workflow = :workflow AND events.next_fire_at <= :now
+  AND (:origin IS NULL OR events.origin = :origin)
+  AND (registrations.max_runs IS NULL OR registrations.max_runs > registrations.runs_since_armed + (
+    SELECT count(*) FROM events AS taken
+    WHERE taken.state = 'claimed' AND taken.workflow = :workflow AND taken.registration_id = registrations.id))
+ORDER BY events.next_fire_at, events.seq LIMIT :limit;
 
 -- name: events.next_ready
 -- The earliest instant at which a pending event is claimable.
@@ -102,8 +111,8 @@ UPDATE events SET
 WHERE id = :id AND state = 'pending';
 
 -- name: events.claims
--- Every claim: event, claim, owner, run and its process.
-SELECT event_rows.id, claim_id, claim_owner, claimed_at, event_rows.run_id FROM event_rows WHERE state = 'claimed';
+-- Every claim there is.
+SELECT id, registration_id, claim_id, claim_owner, claimed_at, run_id FROM events WHERE state = 'claimed';
 
 -- name: events.settle
 -- The end of a claimed event, if it is still this claim's.
@@ -117,6 +126,11 @@ UPDATE events SET
   state = 'pending', reason = :reason, next_fire_at = :next_fire_at, attempts = attempts - :given_back,
   claim_id = NULL, claim_owner = NULL, claimed_at = NULL
 WHERE id = :id AND claim_id = :claim_id AND state = 'claimed';
+
+-- name: events.drop
+-- Takes one waiting event out of the queue.
+UPDATE events SET state = 'dropped', reason = :reason, settled_at = :now, next_fire_at = NULL
+WHERE id = :id AND state IN ('held', 'pending');
 
 -- name: events.drop_waiting
 -- Takes all waiting events of a trigger out of the queue.

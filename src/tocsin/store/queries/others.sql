@@ -71,10 +71,6 @@ UPDATE seen SET last_seen_at = :now WHERE hash = :hash;
 -- Every path of an installation.
 SELECT * FROM files WHERE installation_id = :installation_id;
 
--- name: files.forget
--- A new baseline begins.
-DELETE FROM files WHERE installation_id = :installation_id;
-
 -- name: files.put
 -- A path as last settled.
 INSERT INTO files (installation_id, path, generation, size, mtime_ns, inode, state)

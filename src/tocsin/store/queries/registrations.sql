@@ -3,12 +3,12 @@
 INSERT INTO registrations (
   id, name, installation_id, workflow, workflow_version, kind, component, component_version, config, tags,
   cron_expr, cron_tz, every_us, anchor_at, once_at, next_fire_at, armed_at, misfire, misfire_grace_ms,
-  misfire_limit, overlap, serialize_key, max_attempts, disable_after, max_runs, expires_at, enabled,
+  misfire_limit, overlap, serialize_key, max_attempts, disable_after, max_runs, expires_at, written_enabled, enabled,
   disabled_reason, origin, created_at)
 VALUES (
   :id, :name, :installation_id, :workflow, :workflow_version, :kind, :component, :component_version, :config, :tags,
   :cron_expr, :cron_tz, :every_us, :anchor_at, :once_at, :next_fire_at, :armed_at, :misfire, :misfire_grace_ms,
-  :misfire_limit, :overlap, :serialize_key, :max_attempts, :disable_after, :max_runs, :expires_at, :enabled,
+  :misfire_limit, :overlap, :serialize_key, :max_attempts, :disable_after, :max_runs, :expires_at, :written_enabled, :enabled,
   :disabled_reason, :origin, :created_at);
 
 -- name: registrations.update_spec
@@ -19,13 +19,15 @@ UPDATE registrations SET
   cron_tz = :cron_tz, every_us = :every_us, anchor_at = :anchor_at, once_at = :once_at, misfire = :misfire,
   misfire_grace_ms = :misfire_grace_ms, misfire_limit = :misfire_limit, overlap = :overlap,
   serialize_key = :serialize_key, max_attempts = :max_attempts, disable_after = :disable_after,
-  max_runs = :max_runs, expires_at = :expires_at, installation_id = :installation_id
+  max_runs = :max_runs, expires_at = :expires_at, written_enabled = :written_enabled,
+  installation_id = :installation_id
 WHERE id = :id;
 
 -- name: registrations.reschedule
 -- An edited schedule: a new revision, armed now.
 UPDATE registrations SET
-  schedule_revision = schedule_revision + 1, armed_at = :now, next_fire_at = :next_fire_at, held_until_enabled = 0
+  schedule_revision = schedule_revision + 1, armed_at = :now, next_fire_at = :next_fire_at,
+  next_fire_run = NULL, held_until_enabled = 0
 WHERE id = :id;
 
 -- name: registrations.by_id
@@ -61,6 +63,11 @@ ORDER BY next_fire_at LIMIT :limit;
 SELECT min(next_fire_at) AS next_fire_at FROM registrations
 WHERE enabled = 1 AND removed_at IS NULL AND next_fire_at IS NOT NULL;
 
+-- name: registrations.next_expiry
+-- The earliest end of all active triggers.
+SELECT min(expires_at) AS expires_at FROM registrations
+WHERE enabled = 1 AND removed_at IS NULL AND expires_at IS NOT NULL;
+
 -- name: registrations.expired
 -- Active triggers past their end.
 SELECT * FROM registration_rows
@@ -68,15 +75,16 @@ WHERE enabled = 1 AND removed_at IS NULL AND expires_at IS NOT NULL AND expires_
 
 -- name: registrations.plan_next
 -- Moves the next planned instant.
-UPDATE registrations SET next_fire_at = :next_fire_at WHERE id = :id;
+UPDATE registrations SET next_fire_at = :next_fire_at, next_fire_run = NULL WHERE id = :id;
 
 -- name: registrations.hold
 -- A run said `next_fire_at: "never"`: nothing is planned until somebody arms it again.
-UPDATE registrations SET next_fire_at = NULL, held_until_enabled = 1 WHERE id = :id;
+UPDATE registrations SET next_fire_at = NULL, next_fire_run = NULL, held_until_enabled = 1 WHERE id = :id;
 
--- name: registrations.unhold
--- A later value lifts `never`.
-UPDATE registrations SET next_fire_at = :next_fire_at, held_until_enabled = 0 WHERE id = :id;
+-- name: registrations.plan_by_run
+-- A run named its next instant, which comes before the schedule's own; it lifts `never`.
+UPDATE registrations SET next_fire_at = :next_fire_at, next_fire_run = :run_id, held_until_enabled = 0
+WHERE id = :id;
 
 -- name: registrations.disable
 -- Turns a trigger off; the reason it already has stays.
@@ -86,7 +94,7 @@ UPDATE registrations SET enabled = 0, disabled_reason = :reason WHERE id = :id A
 -- Arms a trigger anew.
 UPDATE registrations SET
   enabled = 1, disabled_reason = NULL, consecutive_failures = 0, runs_since_armed = 0, armed_at = :now,
-  next_fire_at = :next_fire_at, held_until_enabled = 0
+  next_fire_at = :next_fire_at, next_fire_run = NULL, held_until_enabled = 0
 WHERE id = :id;
 
 -- name: registrations.remove

@@ -1,0 +1,249 @@
+"""The steps behind the one door, inside a transaction: binding, deduplication, lane, record.
+
+Called by ``accept`` (webhooks, fires), ``clockwork`` (due schedules), ``settling`` (chains) and
+``bookmarks`` (files), so that whatever they change commits together with the events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from tocsin.envelope import envelope
+from tocsin.errors import BindingMismatch
+from tocsin.event import Accepted, Answer, Declined, Duplicate, Occurrence, Origin, Skipped, State
+from tocsin.identity import DELIVERY, EVENT, dedupe_hash, idempotency_key, new_id
+from tocsin.notices import DuplicateSeen, EventRecorded
+from tocsin.registration import TENANT, Misfire, Overlap, Registration
+from tocsin.seams import Announce
+from tocsin.store import events, journal, ledger, registrations
+from tocsin.store.connection import Tx
+
+MAX_DEPTH: Final = 8  # a longer chain of triggers is a loop in all but name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """The occurrence claims a binding that is not its registration's; a journal row says which part."""
+
+    registration_id: str
+    field: str
+    seen: str
+    wanted: str
+
+    def error(self) -> BindingMismatch:
+        """The exception for the caller, once the journal row is committed."""
+        return BindingMismatch(
+            registration_id=self.registration_id, field=self.field, seen=self.seen, wanted=self.wanted
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """How a new event begins."""
+
+    state: State
+    lane: str | None
+    reason: str | None = None
+    blocked_by: str | None = None
+
+
+def admit(tx: Tx, occurrence: Occurrence, *, now: datetime, announce: Announce) -> Answer | Mismatch:
+    """Take one occurrence through all steps. Accepted events are pending or held; the caller claims."""
+    registration = registrations.by_id(tx, occurrence.registration_id)
+    mismatch = compare(registration, occurrence)
+    if mismatch is not None or registration is None:
+        return refuse(tx, mismatch, now)
+    off = registration.off_reason(now)
+    if off is not None:
+        return Declined(reason=off)
+    hash_ = dedupe_hash(
+        tenant=occurrence.tenant,
+        registration_id=registration.id,
+        kind=occurrence.kind,
+        delivery_id=occurrence.delivery_id,
+    )
+    known = ledger.find(tx, hash_)
+    if known is not None:
+        return duplicate(tx, hash_, known, registration, now=now, announce=announce)
+    return record(tx, registration, occurrence, hash_, now=now, announce=announce)
+
+
+def compare(registration: Registration | None, occurrence: Occurrence) -> Mismatch | None:
+    """The first part of the binding that differs; None when all agree."""
+    if registration is None:
+        return Mismatch(
+            registration_id=occurrence.registration_id,
+            field="registration",
+            seen="unknown",
+            wanted="a known id",
+        )
+    spec = registration.spec
+    pairs = (
+        ("tenant", occurrence.tenant, TENANT),
+        ("connection", occurrence.connection, None),
+        ("component", occurrence.component, spec.component),
+        ("component version", occurrence.component_version, spec.component_version),
+        ("kind", occurrence.kind, spec.kind),
+    )
+    for field, seen, wanted in pairs:
+        if seen != wanted:
+            return Mismatch(registration_id=registration.id, field=field, seen=str(seen), wanted=str(wanted))
+    return None
+
+
+def refuse(tx: Tx, mismatch: Mismatch | None, now: datetime) -> Mismatch:
+    """Record nothing but why."""
+    assert mismatch is not None  # noqa: S101 - compare() speaks whenever there is no registration
+    detail = {"field": mismatch.field, "seen": mismatch.seen, "wanted": mismatch.wanted}
+    journal.write(
+        tx, "refused", registration_id=mismatch.registration_id, reason="binding", detail=detail, now=now
+    )
+    return mismatch
+
+
+def duplicate(
+    tx: Tx, hash_: str, known: ledger.Seen, registration: Registration, *, now: datetime, announce: Announce
+) -> Answer:
+    """The original ids; the ledger's age of the hash starts anew."""
+    ledger.touch(tx, hash_, now)
+    event = None if known.event_id is None else events.by_id(tx, known.event_id)
+    if event is None:
+        return Duplicate(event_id=known.event_id or "")
+    tx.after_commit(partial(announce, DuplicateSeen(event_id=event.id, registration=registration.spec.name)))
+    return Duplicate(event_id=event.id, run_id=event.run_id)
+
+
+def record(
+    tx: Tx,
+    registration: Registration,
+    occurrence: Occurrence,
+    hash_: str,
+    *,
+    now: datetime,
+    announce: Announce,
+) -> Answer:
+    """Delivery, ledger and event in one go."""
+    return put(
+        tx,
+        registration,
+        occurrence,
+        placement(tx, registration, occurrence),
+        hash_,
+        now=now,
+        announce=announce,
+    )
+
+
+def put(
+    tx: Tx,
+    registration: Registration,
+    occurrence: Occurrence,
+    place: Placement,
+    hash_: str,
+    *,
+    now: datetime,
+    announce: Announce,
+) -> Answer:
+    event_id = None
+    if (
+        place.state is State.SKIPPED
+        and registration.spec.schedule is not None
+        and place.blocked_by is not None
+    ):
+        event_id = events.skip_more(tx, registration.id, place.blocked_by, occurrence, now)
+    if event_id is None:
+        event_id = insert(tx, registration, occurrence, place, hash_, now)
+    ledger.remember(
+        tx, hash_, registration_id=registration.id, event_id=event_id, verdict="accepted", now=now
+    )
+    notice = EventRecorded(
+        event_id=event_id,
+        registration=registration.spec.name,
+        state=place.state,
+        reason=place.reason,
+        planned_at=occurrence.planned_at,
+        missed=occurrence.missed,
+    )
+    tx.after_commit(partial(announce, notice))
+    if place.state is State.SKIPPED:
+        return Skipped(event_id=event_id, reason=place.reason or "overlap")
+    return Accepted(event_id=event_id)
+
+
+def placement(tx: Tx, registration: Registration, occurrence: Occurrence) -> Placement:
+    """Pending in a free lane or without one; else what the overlap rule says."""
+    lane = lane_of(registration)
+    blocker = None if lane is None else events.lane_busy(tx, lane)
+    if blocker is None:
+        return Placement(state=State.PENDING, lane=lane)
+    if registration.spec.overlap is Overlap.SKIP and not must_queue(registration, occurrence):
+        return Placement(state=State.SKIPPED, lane=None, reason="overlap", blocked_by=blocker)
+    return Placement(state=State.HELD, lane=lane, reason="lane")
+
+
+def must_queue(registration: Registration, occurrence: Occurrence) -> bool:
+    """A person's fire waits its turn, and so do the catch-ups of `fire_all`, whatever overlap says."""
+    if occurrence.origin is Origin.CATCH_UP:
+        return registration.spec.misfire.misfire is Misfire.FIRE_ALL
+    return occurrence.origin is Origin.MANUAL
+
+
+def lane_of(registration: Registration) -> str | None:
+    """Events of one lane run one after the other, in accept order; None runs freely."""
+    if registration.spec.serialize_key is not None:
+        return f"key:{registration.spec.serialize_key}"
+    return None if registration.spec.overlap is Overlap.ALLOW else registration.id
+
+
+def insert(
+    tx: Tx, registration: Registration, occurrence: Occurrence, place: Placement, hash_: str, now: datetime
+) -> str:
+    delivery, event_id = new_id(DELIVERY, now), new_id(EVENT, now)
+    ledger.deliver(
+        tx,
+        delivery,
+        occurrence,
+        installation_id=registration.installation_id,
+        envelope=envelope(occurrence, now),
+        now=now,
+    )
+    birth = events.Birth(
+        id=event_id,
+        registration_id=registration.id,
+        workflow=registration.spec.workflow,
+        delivery=delivery,
+        idempotency_key=idempotency_key(hash_),
+        state=place.state,
+        reason=place.reason,
+        count=1 + (occurrence.missed if place.state is State.SKIPPED else 0),
+        lane=place.lane,
+        blocked_by=place.blocked_by,
+    )
+    events.insert(tx, birth, occurrence, now)
+    return event_id
+
+
+def skip_missed(
+    tx: Tx, registration: Registration, occurrence: Occurrence, *, now: datetime, announce: Announce
+) -> None:
+    """One `skipped` row for planned instants that the misfire rule lets go."""
+    place = Placement(state=State.SKIPPED, lane=None, reason="misfire")
+    hash_ = dedupe_hash(
+        tenant=TENANT,
+        registration_id=registration.id,
+        kind=occurrence.kind,
+        delivery_id=occurrence.delivery_id,
+    )
+    if ledger.find(tx, hash_) is None:
+        put(tx, registration, occurrence, place, hash_, now=now, announce=announce)
+
+
+def chain_cut(occurrence: Occurrence) -> str | None:
+    """Why a chain must not go on to this registration; None when it may."""
+    lineage = () if occurrence.cause is None else occurrence.cause.lineage
+    if occurrence.registration_id in lineage:
+        return "cycle"
+    return "depth" if len(lineage) >= MAX_DEPTH else None

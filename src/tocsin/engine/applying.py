@@ -1,0 +1,145 @@
+"""Makes rows say what a configuration says: adds, changes, disables and removes registrations.
+
+One transaction for a whole configuration, so that an engine never sees half of one. A disarm is
+never lifted here, except one whose reason is that the row had left the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from tocsin.config.plan import Plan
+from tocsin.engine.disarming import disarm, drop_all
+from tocsin.identity import INSTALLATION, REGISTRATION, new_id, new_token, token_hash
+from tocsin.registration import DisabledReason, Registration, RowOrigin, TriggerSpec
+from tocsin.schedule import next_after
+from tocsin.seams import Announce, SecretStore
+from tocsin.settings import Configuration
+from tocsin.store import installations, journal, registrations, workflows
+from tocsin.store.connection import Tx
+
+SCOPE: Final = (
+    "paths",
+    "recursive",
+    "match",
+    "ignore",
+)  # what a files source looks at; another scope, another baseline
+
+
+class Applier:
+    """Steps that change registrations, for use inside a transaction."""
+
+    def __init__(self, *, announce: Announce, secrets: SecretStore) -> None:
+        self._announce = announce
+        self._secrets = secrets
+
+    def apply(self, tx: Tx, wanted: Configuration, plan: Plan, *, prune: bool, now: datetime) -> None:
+        """Do what the plan says. `plan` was made from the rows as this transaction sees them."""
+        versions = {name: workflows.put(tx, workflow, now) for name, workflow in wanted.workflows.items()}
+        for addition in plan.added:
+            self.add(tx, wanted.triggers[addition.name], versions, origin=RowOrigin.FILE, now=now)
+        for change in plan.changed:
+            self._change(tx, wanted.triggers[change.name], versions, now)
+        for addition in plan.returned:
+            self._return(tx, addition.name, now)
+        for name in plan.gone if prune else plan.removed:
+            self._leave(tx, name, prune=prune, now=now)
+
+    def add(
+        self, tx: Tx, spec: TriggerSpec, versions: Mapping[str, int], *, origin: RowOrigin, now: datetime
+    ) -> str:
+        """A new registration with its installation (and token). Returns its id."""
+        id_, installation_id = new_id(REGISTRATION, now), new_id(INSTALLATION, now)
+        installations.insert(tx, installation_id, spec, now)
+        registrations.insert(
+            tx,
+            spec,
+            id_=id_,
+            installation_id=installation_id,
+            workflow_version=versions[spec.workflow],
+            next_fire_at=first_fire(spec, now) if spec.enabled else None,
+            disabled_reason=None if spec.enabled else DisabledReason.CONFIG,
+            origin=origin,
+            now=now,
+        )
+        journal.write(tx, "added", registration_id=id_, reason=origin, now=now)
+        if spec.component == "webhook":
+            self.issue_token(tx, id_, now)
+        return id_
+
+    def issue_token(self, tx: Tx, id_: str, now: datetime) -> str:
+        """A fresh token; an earlier one is void. The secret is on disk before its hash is committed."""
+        token = new_token()
+        self._secrets.put(secret_name(id_), token)
+        journal.put_token(tx, token_hash(token), registration_id=id_, now=now)
+        return token
+
+    def enable(self, tx: Tx, registration: Registration, now: datetime) -> None:
+        """Arm anew; file sources start from what is there then."""
+        registrations.enable(tx, registration.id, next_fire_at=first_fire(registration.spec, now), now=now)
+        installations.move_cursor(tx, registration.installation_id, None)
+        journal.write(tx, "enabled", registration_id=registration.id, now=now)
+
+    def remove(self, tx: Tx, registration: Registration, now: datetime) -> None:
+        """Hide the row and drop what waits; its history stays."""
+        registrations.remove(tx, registration.id, now)
+        self._secrets.delete(secret_name(registration.id))
+        journal.write(tx, "removed", registration_id=registration.id, now=now)
+        drop_all(tx, registration, "removed", now=now, announce=self._announce)
+
+    def _change(self, tx: Tx, spec: TriggerSpec, versions: Mapping[str, int], now: datetime) -> None:
+        row = present(tx, spec.name)
+        installation_id = self._refit(tx, row, spec, now)
+        registrations.update_spec(
+            tx, row.id, spec, installation_id=installation_id, workflow_version=versions[spec.workflow]
+        )
+        if row.spec.schedule != spec.schedule:
+            upcoming = first_fire(spec, now) if row.enabled else None
+            registrations.reschedule(tx, row.id, next_fire_at=upcoming, now=now)
+        if row.spec.component != "webhook" and spec.component == "webhook":
+            self.issue_token(tx, row.id, now)
+        if row.enabled and not spec.enabled:
+            detail = "enabled = false in the configuration"
+            disarm(tx, row, DisabledReason.CONFIG, detail, now=now, announce=self._announce)
+        journal.write(tx, "changed", registration_id=row.id, now=now)
+
+    def _refit(self, tx: Tx, row: Registration, spec: TriggerSpec, now: datetime) -> str:
+        """The same installation with other props, or a new one for another component."""
+        if row.spec.component != spec.component:
+            installation_id = new_id(INSTALLATION, now)
+            installations.insert(tx, installation_id, spec, now)
+            return installation_id
+        installations.update_props(tx, row.installation_id, spec.props)
+        if any(row.spec.props.get(key) != spec.props.get(key) for key in SCOPE):
+            installations.move_cursor(tx, row.installation_id, None)
+        return row.installation_id
+
+    def _return(self, tx: Tx, name: str, now: datetime) -> None:
+        self.enable(tx, present(tx, name), now)
+
+    def _leave(self, tx: Tx, name: str, *, prune: bool, now: datetime) -> None:
+        row = present(tx, name)
+        if prune:
+            self.remove(tx, row, now)
+        else:
+            disarm(tx, row, DisabledReason.CONFIG, "left the configuration", now=now, announce=self._announce)
+
+
+def present(tx: Tx, name: str) -> Registration:
+    """The row of a name that the plan has seen in this transaction."""
+    row = registrations.by_name(tx, name)
+    if row is None:
+        raise LookupError(name)
+    return row
+
+
+def first_fire(spec: TriggerSpec, now: datetime) -> datetime | None:
+    """The first planned instant of a trigger armed now."""
+    return None if spec.schedule is None else next_after(spec.schedule, after=now, anchor=now)
+
+
+def secret_name(registration_id: str) -> str:
+    """Under which name a webhook's token is kept."""
+    return f"token/{registration_id}"

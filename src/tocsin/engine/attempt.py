@@ -1,0 +1,123 @@
+"""One claimed event from start to settlement: request, runner, outcome.
+
+The only module that calls a runner. It interprets nothing: ``settlement`` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import Final
+
+from tocsin.engine.claims import Claim
+from tocsin.engine.driver import pause
+from tocsin.engine.settling import Settler
+from tocsin.errors import SpawnFailed, StoreUnusable
+from tocsin.identity import engine_key
+from tocsin.notices import RunStarted, Trouble
+from tocsin.run import Outcome, ProcessFacts, RunRequest, Verdict
+from tocsin.seams import Announce, RunHandle, Runner
+from tocsin.settings import Paths
+from tocsin.store import runs
+from tocsin.store.connection import Store
+
+SETTLE_AGAIN_S: Final = 1.0  # a full disk takes somebody's hand; asking more often only heats the machine
+
+
+class Attempts:
+    """Runs claims to their end and knows which are under way."""
+
+    def __init__(
+        self, *, store: Store, runner: Runner, settler: Settler, announce: Announce, paths: Paths
+    ) -> None:
+        self._store = store
+        self._runner = runner
+        self._settler = settler
+        self._announce = announce
+        self._paths = paths
+        self._handles: dict[str, RunHandle] = {}
+
+    async def run(self, claim: Claim) -> None:
+        """Start the claim's run, wait for its end, settle."""
+        request = request_of(claim, self._paths)
+        outcome = await self._outcome(claim, request)
+        await self._settle(claim, outcome)
+        await asyncio.to_thread(shutil.rmtree, request.run_dir, ignore_errors=True)
+
+    async def _settle(self, claim: Claim, outcome: Outcome) -> None:
+        """Until it is written: an outcome that was lost here would run the command again."""
+        told = False
+        while True:
+            try:
+                await self._settler.settle(claim.ref, outcome)
+            except StoreUnusable as error:
+                if not told:
+                    self._announce(Trouble(where=f"settling {claim.ref.run_id}", error=str(error)))
+                told = True
+                await pause(asyncio.Event(), SETTLE_AGAIN_S)
+            else:
+                return
+
+    async def interrupt(self) -> None:
+        """Ask every run under way to stop because the engine does; their attempts are given back."""
+        for handle in list(self._handles.values()):
+            await handle.cancel(interrupted=True)
+
+    async def _outcome(self, claim: Claim, request: RunRequest) -> Outcome:
+        try:
+            return await self._supervised(claim, request)
+        except SpawnFailed as error:
+            verdict = Verdict.FAILED_PERMANENTLY if error.permanent else Verdict.FAILED
+            return Outcome(verdict=verdict, error=str(error))
+        except Exception as error:  # noqa: BLE001 - a runner's own fault fails its run, never the engine
+            self._announce(Trouble(where=f"runner of {claim.workflow.name}", error=repr(error)))
+            return Outcome(verdict=Verdict.FAILED, error=f"internal error: {error!r}")
+
+    async def _supervised(self, claim: Claim, request: RunRequest) -> Outcome:
+        handle = await self._runner.start(request)
+        self._handles[request.run_id] = handle
+        try:
+            self._announce(started(claim))
+            await self._remember(request.run_id, handle.process)
+            return await handle.wait()
+        finally:
+            del self._handles[request.run_id]
+
+    async def _remember(self, run_id: str, process: ProcessFacts | None) -> None:
+        if process is not None:
+            await self._store.write(lambda tx: runs.set_process(tx, run_id, process))
+
+
+def started(claim: Claim) -> RunStarted:
+    """The notice of a run's start."""
+    return RunStarted(
+        run_id=claim.ref.run_id,
+        event_id=claim.event.id,
+        registration=claim.registration.spec.name,
+        workflow=claim.workflow.name,
+        attempt=claim.attempt,
+        max_attempts=claim.registration.spec.max_attempts,
+    )
+
+
+def request_of(claim: Claim, paths: Paths) -> RunRequest:
+    """What the runner is asked; the run's directory is made, empty and private."""
+    run_dir = paths.runs / claim.ref.run_id
+    run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return RunRequest(
+        run_id=claim.ref.run_id,
+        event_id=claim.event.id,
+        registration=claim.registration.spec.name,
+        registration_id=claim.registration.id,
+        workflow=claim.workflow,
+        workflow_version=claim.workflow_version,
+        attempt=claim.attempt,
+        idempotency_key=claim.event.idempotency_key,
+        engine_key=engine_key(claim.event.idempotency_key, claim.attempt),
+        params=claim.params,
+        run_dir=run_dir,
+        log_path=claim.log,
+        home=paths.home,
+        planned_at=claim.event.planned_at,
+        cause=claim.event.cause,
+    )

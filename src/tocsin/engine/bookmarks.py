@@ -1,0 +1,90 @@
+"""What file sources remember: implements `seams.FileBookmarks` on the store.
+
+A file's mark and its event commit together, so one settled state is one event, across crashes too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from tocsin.engine.accept import with_run
+from tocsin.engine.admission import Mismatch, admit
+from tocsin.engine.claims import Claims
+from tocsin.event import Accepted, Answer, Occurrence
+from tocsin.instants import rfc3339
+from tocsin.seams import Announce, Clock, FileMark
+from tocsin.store import installations
+from tocsin.store.connection import Store, Tx
+
+
+class StoredBookmarks:
+    """File marks in the database."""
+
+    def __init__(self, *, store: Store, clock: Clock, announce: Announce, claims: Claims) -> None:
+        self._store = store
+        self._clock = clock
+        self._announce = announce
+        self._claims = claims
+
+    async def load(self, installation_id: str) -> Mapping[bytes, FileMark] | None:
+        """Every mark by path; None when a baseline is due."""
+
+        def step(tx: Tx) -> Mapping[bytes, FileMark] | None:
+            if installations.cursor(tx, installation_id) is None:
+                return None
+            return installations.marks(tx, installation_id)
+
+        return await self._store.read(step)
+
+    async def baseline(self, installation_id: str, marks: Sequence[FileMark]) -> Mapping[bytes, FileMark]:
+        """Take these for what is there now, making no event. Returns every mark as it is stored.
+
+        Generations never go back, so that an earlier delivery id is not given out again.
+        """
+        now = self._clock.now()
+
+        def step(tx: Tx) -> Mapping[bytes, FileMark]:
+            stored = rebased(installations.marks(tx, installation_id), marks)
+            installations.put_marks(tx, installation_id, stored.values())
+            installations.move_cursor(tx, installation_id, {"baseline_at": rfc3339(now)})
+            return stored
+
+        return await self._store.write(step)
+
+    async def record(
+        self, installation_id: str, marks: Sequence[FileMark], occurrences: Sequence[Occurrence]
+    ) -> Sequence[Answer]:
+        """Write the marks and accept the occurrences in one transaction. Raises BindingMismatch."""
+        now = self._clock.now()
+        answers = await self._store.write(
+            lambda tx: self._record(tx, installation_id, marks, occurrences, now)
+        )
+        for answer in answers:
+            if isinstance(answer, Mismatch):
+                raise answer.error()
+        return [answer for answer in answers if not isinstance(answer, Mismatch)]
+
+    def _record(
+        self,
+        tx: Tx,
+        installation_id: str,
+        marks: Sequence[FileMark],
+        occurrences: Sequence[Occurrence],
+        now: datetime,
+    ) -> Sequence[Answer | Mismatch]:
+        installations.put_marks(tx, installation_id, marks)
+        answers = [admit(tx, occurrence, now=now, announce=self._announce) for occurrence in occurrences]
+        taken = [(claim.event.id, claim.ref.run_id) for claim in self._claims.take(tx, now)]
+        return [with_run(answer, taken) if isinstance(answer, Accepted) else answer for answer in answers]
+
+
+def rebased(old: Mapping[bytes, FileMark], present: Sequence[FileMark]) -> dict[bytes, FileMark]:
+    """New marks on top of old ones: what is not present any more is gone, generations only rise."""
+    stored = {path: replace(mark, gone=True) for path, mark in old.items()}
+    for mark in present:
+        before = old.get(mark.path)
+        generation = mark.generation if before is None else before.generation + 1
+        stored[mark.path] = replace(mark, generation=generation, gone=False)
+    return stored

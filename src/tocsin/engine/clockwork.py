@@ -1,0 +1,142 @@
+"""Turns due schedules into events.
+
+A due instant becomes an event in the same transaction that moves `next_fire_at`, so no crash can
+lose or double it; its delivery id is the planned instant, so the ledger stops repeats as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from tocsin.engine.admission import admit, skip_missed
+from tocsin.engine.claims import Claims
+from tocsin.engine.disarming import disarm
+from tocsin.engine.driver import TICK_S
+from tocsin.errors import InvalidSchedule
+from tocsin.event import Occurrence, Origin
+from tocsin.instants import rfc3339
+from tocsin.notices import Trouble
+from tocsin.registration import DisabledReason, Registration
+from tocsin.schedule import Decision, decide, delivery_id, next_after
+from tocsin.seams import Announce
+from tocsin.store import installations, journal, registrations
+from tocsin.store.connection import Store, Tx
+
+BATCH: Final = 500  # one transaction's worth; a longer one would hold up webhooks that wait for their commit
+
+
+class Clockwork:
+    """`once` fires what is due and says when to look again."""
+
+    def __init__(self, *, store: Store, announce: Announce, claims: Claims) -> None:
+        self._store = store
+        self._announce = announce
+        self._claims = claims
+
+    async def once(self, now: datetime) -> float:
+        """Fire what is due, end what has expired. Seconds until the next look, 0 when more is due now."""
+        upcoming = await self._store.read(next_look)
+        if upcoming is None:
+            return TICK_S
+        if upcoming > now:
+            return (upcoming - now).total_seconds()
+        fired = await self._store.write(lambda tx: self._step(tx, now))
+        return 0.0 if fired == BATCH else TICK_S
+
+    def _step(self, tx: Tx, now: datetime) -> int:
+        for registration in registrations.expired(tx, now):
+            disarm(
+                tx,
+                registration,
+                DisabledReason.EXPIRED,
+                "expires_at has passed",
+                now=now,
+                announce=self._announce,
+            )
+        due = registrations.due(tx, now, limit=BATCH)
+        for registration in due:
+            self._fire(tx, registration, now)
+        self._claims.take(tx, now)
+        return len(due)
+
+    def _fire(self, tx: Tx, registration: Registration, now: datetime) -> None:
+        try:
+            decision = None if registration.next_fire_run else decision_for(registration, now)
+            upcoming = next_fire(registration, now) if decision is None else decision.next_fire_at
+        except InvalidSchedule as error:
+            self._set_aside(tx, registration, error, now)
+            return
+        for occurrence in self_fire(registration) if decision is None else fires(registration, decision):
+            admit(tx, occurrence, now=now, announce=self._announce)
+        if decision is not None and decision.skipped is not None:
+            skip = planned(
+                registration, decision.skipped.planned_at, Origin.LIVE, missed=decision.skipped.count - 1
+            )
+            skip_missed(tx, registration, skip, now=now, announce=self._announce)
+        registrations.plan_next(tx, registration.id, upcoming)
+
+    def _set_aside(self, tx: Tx, registration: Registration, error: InvalidSchedule, now: datetime) -> None:
+        """A schedule that no longer computes (its zone vanished, say) must not stop the others."""
+        registrations.plan_next(tx, registration.id, None)
+        installations.trouble(tx, registration.installation_id, str(error))
+        journal.write(tx, "schedule unusable", registration_id=registration.id, reason=str(error), now=now)
+        trouble = Trouble(where=f"schedule of {registration.spec.name}", error=str(error))
+        tx.after_commit(partial(self._announce, trouble))
+
+
+def next_look(tx: Tx) -> datetime | None:
+    """The earliest instant at which something is due or expires."""
+    times = [at for at in (registrations.next_due(tx), registrations.next_expiry(tx)) if at is not None]
+    return min(times, default=None)
+
+
+def next_fire(registration: Registration, after: datetime) -> datetime | None:
+    """The schedule's own next instant; None without a schedule or when there is none left."""
+    schedule = registration.spec.schedule
+    if schedule is None:
+        return None
+    return next_after(schedule, after=after, anchor=registration.armed_at)
+
+
+def decision_for(registration: Registration, now: datetime) -> Decision | None:
+    """What the misfire rule says about all instants up to now."""
+    schedule, due = registration.spec.schedule, registration.next_fire_at
+    if schedule is None or due is None:
+        return None
+    return decide(
+        schedule, next_fire_at=due, now=now, anchor=registration.armed_at, policy=registration.spec.misfire
+    )
+
+
+def fires(registration: Registration, decision: Decision) -> Iterator[Occurrence]:
+    for fire in decision.fires:
+        yield planned(registration, fire.planned_at, fire.origin, missed=fire.missed)
+
+
+def self_fire(registration: Registration) -> Iterator[Occurrence]:
+    """The instant that a run named for itself; late is late, but it fires."""
+    at = registration.next_fire_at
+    if at is not None:
+        yield planned(registration, at, Origin.SELF, delivery=f"self:{registration.next_fire_run}")
+
+
+def planned(
+    registration: Registration, at: datetime, origin: Origin, *, missed: int = 0, delivery: str | None = None
+) -> Occurrence:
+    """A planned instant as an occurrence of its registration's own kind."""
+    return Occurrence(
+        registration_id=registration.id,
+        component=registration.spec.component,
+        component_version=registration.spec.component_version,
+        kind=registration.spec.kind,
+        delivery_id=delivery or delivery_id(registration.schedule_revision, at),
+        occurred_at=at,
+        payload={"planned_at": rfc3339(at), "missed": missed},
+        event_type="planned",
+        origin=origin,
+        planned_at=at,
+        missed=missed,
+    )

@@ -1,0 +1,257 @@
+"""Every change that a person or a program makes, as one verb each.
+
+CLI and API call these through the engine's socket when an engine is up, and straight otherwise.
+Results are JSON values; refusals are TocsinErrors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from pathlib import Path
+
+from tocsin.config.convert import trigger_spec
+from tocsin.config.load import Loaded, load
+from tocsin.config.plan import Plan, plan
+from tocsin.engine.accept import Acceptor
+from tocsin.engine.applying import Applier, secret_name
+from tocsin.engine.disarming import disarm, requeue
+from tocsin.errors import ConfigInvalid, NotFound, Problem, Refused
+from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin
+from tocsin.identity import EVENT, new_id
+from tocsin.notices import ConfigApplied
+from tocsin.registration import DisabledReason, Json, Registration, RowOrigin
+from tocsin.seams import Announce, Clock, SecretStore
+from tocsin.settings import EngineSettings
+from tocsin.store import events, journal, registrations, workflows
+from tocsin.store.connection import Store, Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fired:
+    """The answer to a fire. state: the event's, as it stood then."""
+
+    event_id: str
+    run_id: str | None
+    state: str
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What applying did, or would do."""
+
+    plan: Plan
+    loaded: Loaded
+
+
+class Controls:
+    """The verbs. changed: called after a commit that changed registrations or settings."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        announce: Announce,
+        acceptor: Acceptor,
+        secrets: SecretStore,
+        config: Path,
+        home: Path,
+        system_tz: str,
+        changed: Callable[[EngineSettings | None], None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._announce = announce
+        self._acceptor = acceptor
+        self._secrets = secrets
+        self._config = config
+        self._home = home
+        self._system_tz = system_tz
+        self._changed = changed
+        self._applier = Applier(announce=announce, secrets=secrets)
+
+    def load(self) -> Loaded:
+        """Read the configuration file. Raises ConfigInvalid."""
+        return load(self._config, now=self._clock.now(), system_tz=self._system_tz, home=self._home)
+
+    async def plan(self) -> Applied:
+        """What `apply` would do. Raises ConfigInvalid."""
+        loaded, now = self.load(), self._clock.now()
+        return Applied(plan=await self._store.read(lambda tx: make_plan(tx, loaded, now)), loaded=loaded)
+
+    async def apply(self, *, prune: bool) -> Applied:
+        """Make the rows say what the file says. Raises ConfigInvalid, also for a name that is taken."""
+        loaded, now = self.load(), self._clock.now()
+
+        def step(tx: Tx) -> Plan:
+            made = make_plan(tx, loaded, now)
+            if made.conflicts:
+                raise ConfigInvalid(made.conflicts)
+            self._applier.apply(tx, loaded.configuration, made, prune=prune, now=now)
+            journal.put_fact(tx, "config", {"path": str(self._config), "ok": True, "error": None})
+            return made
+
+        made = await self._store.write(step)
+        self._changed(loaded.configuration.engine)
+        self._announce(applied(self._config, made))
+        return Applied(plan=made, loaded=loaded)
+
+    async def note_rejected(self, problems: Sequence[Problem]) -> None:
+        """Remember that the file as it stands is not the one in force."""
+        error = "\n".join(str(problem) for problem in problems)
+        fact: Json = {"path": str(self._config), "ok": False, "error": error}
+        await self._store.write(lambda tx: journal.put_fact(tx, "config", fact))
+
+    async def fire(self, name: str, *, payload: Json, key: str | None, cause: Cause | None) -> Fired:
+        """Record a fire by hand. Raises NotFound, and Refused when it is off or would fire itself."""
+        now = self._clock.now()
+        registration = await self._store.read(lambda tx: named(tx, name))
+        if cause is not None and registration.id in cause.lineage:
+            raise Refused(f"{name} is part of the chain that fires it: a cycle")
+        answer = await self._acceptor.accept(
+            by_hand(registration, payload, key or new_id("key", now), cause, now)
+        )
+        if not isinstance(answer, Accepted | Duplicate):
+            raise Refused(f"{name} is {answer.reason}: `tocsin enable {name}` first")
+        event = await self._store.read(lambda tx: events.by_id(tx, answer.event_id))
+        return Fired(
+            event_id=answer.event_id,
+            run_id=answer.run_id,
+            state="pending" if event is None else event.state,
+            duplicate=isinstance(answer, Duplicate),
+        )
+
+    async def add(self, name: str, table: Mapping[str, Json], *, base: Path) -> Registration:
+        """A trigger made by hand. table: as in `[triggers.NAME]`. Raises ConfigInvalid, Refused."""
+        loaded, now = self.load(), self._clock.now()
+        spec = trigger_spec(name, table, around=loaded.around(base, now), defaults=loaded.defaults)
+
+        def step(tx: Tx) -> Registration:
+            if registrations.by_name(tx, name) is not None:
+                raise Refused(f"{name} exists already: `tocsin rm {name}` first, or choose another name")
+            versions = {
+                one: workflows.put(tx, found, now) for one, found in loaded.configuration.workflows.items()
+            }
+            self._applier.add(tx, spec, versions, origin=RowOrigin.CLI, now=now)
+            return named(tx, name)
+
+        row = await self._store.write(step)
+        self._changed(None)
+        return row
+
+    async def remove(self, names: Sequence[str], *, tag: str | None) -> list[str]:
+        """Hide triggers; history stays. Returns their names. Raises NotFound for a name that fits none."""
+        now = self._clock.now()
+
+        def step(tx: Tx) -> list[str]:
+            rows = selected(tx, names, tag)
+            for row in rows:
+                self._applier.remove(tx, row, now)
+            return [row.spec.name for row in rows]
+
+        done = await self._store.write(step)
+        self._changed(None)
+        return done
+
+    async def enable(self, names: Sequence[str], *, tag: str | None, requeue_dropped: bool) -> list[str]:
+        """Arm triggers anew. Raises NotFound, and Refused for one past its end."""
+        now = self._clock.now()
+
+        def step(tx: Tx) -> list[str]:
+            rows = selected(tx, names, tag)
+            for row in rows:
+                refuse_expired(row, now)
+                self._applier.enable(tx, row, now)
+                if requeue_dropped:
+                    requeue(tx, row, now)
+            return [row.spec.name for row in rows]
+
+        done = await self._store.write(step)
+        self._changed(None)
+        return done
+
+    async def disable(self, names: Sequence[str], *, tag: str | None) -> list[str]:
+        """Turn triggers off and drop what waits. Raises NotFound."""
+        now = self._clock.now()
+
+        def step(tx: Tx) -> list[str]:
+            rows = selected(tx, names, tag)
+            for row in rows:
+                disarm(tx, row, DisabledReason.USER, "by hand", now=now, announce=self._announce)
+            return [row.spec.name for row in rows]
+
+        done = await self._store.write(step)
+        self._changed(None)
+        return done
+
+    async def token(self, name: str, *, rotate: bool) -> str:
+        """A webhook's token, a fresh one when asked. Raises NotFound, and Refused when there is none."""
+        row = await self._store.read(lambda tx: named(tx, name))
+        if row.spec.component != "webhook":
+            raise Refused(f"{name} is a {row.spec.component} trigger: only a webhook has an address")
+        if rotate:
+            now = self._clock.now()
+            return await self._store.write(lambda tx: self._applier.issue_token(tx, row.id, now))
+        token = self._secrets.get(secret_name(row.id))
+        if token is None:
+            raise Refused(f"the token of {name} is lost: `tocsin url {name} --rotate` makes a new one")
+        return token
+
+
+def make_plan(tx: Tx, loaded: Loaded, now: datetime) -> Plan:
+    """Rows against file, as this transaction sees them."""
+    known = {name: workflow for name, (workflow, _) in workflows.all_(tx).items()}
+    return plan(registrations.present(tx), known, loaded.configuration, now, place=loaded.place)
+
+
+def applied(path: Path, made: Plan) -> ConfigApplied:
+    """The notice of a configuration that took effect."""
+    return ConfigApplied(
+        path=str(path), added=len(made.added), changed=len(made.changed), disabled=len(made.removed)
+    )
+
+
+def by_hand(
+    registration: Registration, payload: Json, delivery_id: str, cause: Cause | None, now: datetime
+) -> Occurrence:
+    """A fire as an occurrence of its registration's own kind."""
+    return Occurrence(
+        registration_id=registration.id,
+        component=registration.spec.component,
+        component_version=registration.spec.component_version,
+        kind=registration.spec.kind,
+        delivery_id=delivery_id,
+        occurred_at=now,
+        payload=payload,
+        event_type=EVENT,
+        origin=Origin.MANUAL,
+        cause=cause,
+    )
+
+
+def named(tx: Tx, name: str) -> Registration:
+    """The present bearer of a name. Raises NotFound with the nearest names."""
+    row = registrations.by_name(tx, name)
+    if row is None:
+        names = [row.spec.name for row in registrations.present(tx)]
+        raise NotFound(thing="trigger", name=name, nearest=get_close_matches(name, names, n=2))
+    return row
+
+
+def selected(tx: Tx, names: Sequence[str], tag: str | None) -> list[Registration]:
+    """Rows by name, or all with a tag. Raises NotFound when a name or the tag fits none."""
+    if tag is None:
+        return [named(tx, name) for name in names]
+    rows = [row for row in registrations.present(tx) if tag in row.spec.tags]
+    if not rows:
+        raise NotFound(thing="tag", name=tag)
+    return rows
+
+
+def refuse_expired(row: Registration, now: datetime) -> None:
+    if row.spec.expires_at is not None and row.spec.expires_at <= now:
+        raise Refused(f"{row.spec.name} has expired: set a later expires_at and apply it")

@@ -1,0 +1,77 @@
+"""The loop of the queue: claims what is ready, runs it, and lets nothing claimed go unattended.
+
+Most events never wait for this loop: whoever makes one ready claims it in the same transaction. The
+loop finds what a wake-up missed, retries that come due, and rows that other processes wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+from tocsin.engine.attempt import Attempts
+from tocsin.engine.claims import Claim, ClaimRef, Claims
+from tocsin.engine.driver import TICK_S
+from tocsin.engine.settling import Settler
+from tocsin.run import Outcome, Verdict
+from tocsin.store import events
+from tocsin.store.connection import Store, Tx
+
+
+class Dispatcher:
+    """`once` looks at the queue; `open` … `drain` bracket the time in which runs start."""
+
+    def __init__(self, *, store: Store, claims: Claims, attempts: Attempts, settler: Settler) -> None:
+        self._store = store
+        self._claims = claims
+        self._attempts = attempts
+        self._settler = settler
+        self._running: set[asyncio.Task[None]] = set()
+
+    def open(self, group: asyncio.TaskGroup) -> None:
+        """Start taking events; each attempt is a task of this group."""
+
+        def launch(claim: Claim) -> None:
+            task = group.create_task(self._attempts.run(claim), name=f"attempt-{claim.ref.run_id}")
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+        self._claims.open(launch)
+
+    async def once(self, now: datetime) -> float:
+        """Claim what is ready; settle own claims that nobody attends. Seconds until more is due."""
+        upcoming, held = await self._store.read(look)
+        for claim in held:
+            if claim.owner == self._claims.owner and claim.claim_id not in self._claims.live:
+                await self._settler.settle(ref_of(claim), Outcome(verdict=Verdict.LOST, error="attempt lost"))
+        if upcoming is None:
+            return TICK_S
+        if upcoming > now:
+            return (upcoming - now).total_seconds()
+        await self._store.write(lambda tx: self._claims.take(tx, now))
+        return TICK_S
+
+    async def drain(self, grace_s: float) -> None:
+        """Take nothing more; let runs end for this long, then stop them. Returns when all is settled."""
+        self._claims.close()
+        if self._running:
+            await asyncio.wait(self._running, timeout=grace_s)
+        await self._attempts.interrupt()
+        if self._running:
+            await asyncio.wait(self._running)
+
+
+def look(tx: Tx) -> tuple[datetime | None, list[events.ClaimRow]]:
+    """When the next event is claimable, and every claim there is."""
+    return events.next_ready(tx), list(events.claims(tx))
+
+
+def ref_of(row: events.ClaimRow) -> ClaimRef:
+    """A claim's row as settling wants it."""
+    return ClaimRef(
+        event_id=row.event_id,
+        registration_id=row.registration_id,
+        claim_id=row.claim_id,
+        claimed_at=row.claimed_at,
+        run_id=row.run_id,
+    )

@@ -1,0 +1,111 @@
+"""Which sources run: one supervised task for each active registration whose component needs one.
+
+A source that fails is told of, noted on its installation, and started again with back-off; it never
+takes another one down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from tocsin.engine.driver import TICK_S
+from tocsin.notices import Notice, SourceFailed, SourceRecovered
+from tocsin.registration import Json, Registration
+from tocsin.seams import Announce, SourceFactory
+from tocsin.store import installations, registrations
+from tocsin.store.connection import Store, Tx
+
+BACKOFF_CEILING_S: Final = 60  # a source that was mended works again within a minute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A source's task, and the settings it was started with."""
+
+    task: asyncio.Task[None]
+    props: Json
+    baseline: Json
+
+
+class Lifecycle:
+    """`once` brings the running sources into line with the rows; `attend` hears what they announce."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        announce: Announce,
+        factories: Mapping[str, SourceFactory],
+        group: asyncio.TaskGroup,
+    ) -> None:
+        self._store = store
+        self._announce = announce
+        self._factories = factories
+        self._group = group
+        self._running: dict[str, Running] = {}
+        self._ailments: dict[str, str | None] = {}
+
+    def attend(self, notice: Notice) -> None:
+        """Remember what ails a source; written down by the next `once`."""
+        if isinstance(notice, SourceFailed):
+            self._ailments[notice.registration] = notice.error
+        elif isinstance(notice, SourceRecovered):
+            self._ailments[notice.registration] = None
+
+    async def once(self, _now: datetime) -> float:
+        """Start, restart and stop sources as the rows say; a tick until the next look."""
+        wanted, baselines = await self._store.read(self._wanted)
+        for id_, running in list(self._running.items()):
+            row = wanted.get(id_)
+            if row is None or running.props != row.spec.props or stale(running.baseline, baselines[id_]):
+                await self._stop(id_)
+        for id_, registration in wanted.items():
+            if id_ not in self._running:
+                self._start(registration, baselines[id_])
+        await self._write_ailments()
+        return TICK_S
+
+    def _wanted(self, tx: Tx) -> tuple[dict[str, Registration], dict[str, Json]]:
+        rows = [row for component in self._factories for row in registrations.active(tx, component)]
+        cursors = {row.id: installations.cursor(tx, row.installation_id) for row in rows}
+        return {row.id: row for row in rows}, cursors
+
+    def _start(self, registration: Registration, baseline: Json) -> None:
+        task = self._group.create_task(self._supervise(registration), name=f"source-{registration.spec.name}")
+        self._running[registration.id] = Running(task=task, props=registration.spec.props, baseline=baseline)
+
+    async def _stop(self, id_: str) -> None:
+        task = self._running.pop(id_).task
+        task.cancel()
+        await asyncio.wait([task])
+
+    async def _supervise(self, registration: Registration) -> None:
+        failures = 0
+        while True:
+            try:
+                await self._factories[registration.spec.component](registration).run()
+            except Exception as error:  # noqa: BLE001 - one source's fault must not end the others
+                self._announce(SourceFailed(registration=registration.spec.name, error=f"{error!r}"))
+            failures += 1
+            await asyncio.sleep(min(2**failures, BACKOFF_CEILING_S))
+
+    async def _write_ailments(self) -> None:
+        ailments, self._ailments = self._ailments, {}
+        if ailments:
+            await self._store.write(lambda tx: write_ailments(tx, ailments))
+
+
+def write_ailments(tx: Tx, ailments: Mapping[str, str | None]) -> None:
+    for name, error in ailments.items():
+        registration = registrations.by_name(tx, name)
+        if registration is not None:
+            installations.trouble(tx, registration.installation_id, error)
+
+
+def stale(started_with: Json, now: Json) -> bool:
+    """Whether a baseline was taken back since the source was started (it has to take another)."""
+    return started_with is not None and now is None

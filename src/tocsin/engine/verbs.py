@@ -1,0 +1,144 @@
+"""The verbs of ``controls`` by name, with JSON arguments and JSON results.
+
+One table for both ways in: the engine's socket calls it for a client, and the CLI calls it itself
+when no engine is up. So the answer is the same either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from tocsin.engine.controls import Applied, Controls
+from tocsin.errors import BadRequest, ConfigInvalid, Problem, TocsinError
+from tocsin.event import Cause
+from tocsin.registration import Json
+
+Arguments: TypeAlias = Mapping[str, Any]
+Verb: TypeAlias = Callable[[Controls, Arguments], Awaitable[Json]]
+
+
+async def fire(controls: Controls, arguments: Arguments) -> Json:
+    """name, payload, key, cause {run_id, lineage} -> event_id, run_id, state, duplicate."""
+    fired = await controls.fire(
+        arguments["name"],
+        payload=arguments.get("payload"),
+        key=arguments.get("key"),
+        cause=cause_of(arguments.get("cause")),
+    )
+    return {
+        "event_id": fired.event_id,
+        "run_id": fired.run_id,
+        "state": fired.state,
+        "duplicate": fired.duplicate,
+    }
+
+
+async def plan(controls: Controls, _arguments: Arguments) -> Json:
+    """-> the document of `tocsin plan`."""
+    return plan_document(await controls.plan())
+
+
+async def apply(controls: Controls, arguments: Arguments) -> Json:
+    """prune -> the document of `tocsin apply`."""
+    return plan_document(await controls.apply(prune=bool(arguments.get("prune"))))
+
+
+async def add(controls: Controls, arguments: Arguments) -> Json:
+    """name, table, base -> name."""
+    row = await controls.add(arguments["name"], arguments["table"], base=Path(arguments["base"]))
+    return {"name": row.spec.name}
+
+
+async def remove(controls: Controls, arguments: Arguments) -> Json:
+    """names, tag -> names."""
+    return await controls.remove(arguments["names"], tag=arguments.get("tag"))
+
+
+async def enable(controls: Controls, arguments: Arguments) -> Json:
+    """names, tag, requeue -> names."""
+    requeue = bool(arguments.get("requeue"))
+    return await controls.enable(arguments["names"], tag=arguments.get("tag"), requeue_dropped=requeue)
+
+
+async def disable(controls: Controls, arguments: Arguments) -> Json:
+    """names, tag -> names."""
+    return await controls.disable(arguments["names"], tag=arguments.get("tag"))
+
+
+async def token(controls: Controls, arguments: Arguments) -> Json:
+    """name, rotate -> token."""
+    return {"token": await controls.token(arguments["name"], rotate=bool(arguments.get("rotate")))}
+
+
+VERBS: Final[Mapping[str, Verb]] = {
+    "fire": fire,
+    "plan": plan,
+    "apply": apply,
+    "add": add,
+    "remove": remove,
+    "enable": enable,
+    "disable": disable,
+    "token": token,
+}
+
+
+def cause_of(value: Any) -> Cause | None:
+    """A cause as JSON: {"run_id": …, "lineage": [registration ids]}."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not isinstance(value.get("run_id"), str):
+        raise BadRequest("cause: expected an object with run_id and lineage")
+    return Cause(run_id=value["run_id"], lineage=tuple(str(one) for one in value.get("lineage", ())))
+
+
+def plan_document(applied: Applied) -> dict[str, Json]:
+    """INTERFACE section 4: added, changed, removed, unchanged; with what the file is warned for."""
+    made = applied.plan
+    return {
+        "added": [addition.name for addition in (*made.added, *made.returned)],
+        "changed": [change.name for change in made.changed],
+        "removed": list(made.removed),
+        "unchanged": made.unchanged,
+        "workflows": [*made.workflows_added, *made.workflows_changed],
+        "warnings": [problem_document(problem) for problem in applied.loaded.warnings],
+        "conflicts": [problem_document(problem) for problem in made.conflicts],
+    }
+
+
+def problem_document(problem: Problem) -> dict[str, Json]:
+    """A problem as `check --json` prints it."""
+    return {
+        "path": problem.path,
+        "line": problem.line,
+        "key": problem.key,
+        "message": problem.message,
+        "severity": problem.severity,
+    }
+
+
+def error_document(error: TocsinError) -> dict[str, Json]:
+    """An error on its way through the socket."""
+    problems: Sequence[Problem] = error.problems if isinstance(error, ConfigInvalid) else ()
+    return {
+        "error": type(error).__name__,
+        "message": str(error),
+        "problems": [problem_document(problem) for problem in problems],
+    }
+
+
+class Remote(TocsinError):
+    """An error that the engine raised, as its client sees it; `kind` is the class's name."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def error_of(document: Mapping[str, Any]) -> TocsinError:
+    """The error that `error_document` wrote, fit to be raised again."""
+    kind, message = str(document.get("error")), str(document.get("message"))
+    if kind == ConfigInvalid.__name__:
+        return ConfigInvalid([Problem(**problem) for problem in document.get("problems", ())])
+    return Remote(kind, message)
