@@ -49,7 +49,8 @@ class Claim:
 class Claims:
     """This engine's hand in the queue.
 
-    owner: this engine's instance id. origin: take only events of this origin, all when None.
+    owner: this engine's instance id. origin: take only events of this origin (and what stands
+    before them in their lanes), all when None.
     live: ids of claims with an attempt behind them. is_open: nothing is taken while False.
     """
 

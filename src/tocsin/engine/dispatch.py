@@ -51,14 +51,24 @@ class Dispatcher:
         await self._store.write(lambda tx: self._claims.take(tx, now))
         return TICK_S
 
-    async def drain(self, grace_s: float) -> None:
-        """Take nothing more; let runs end for this long, then stop them. Returns when all is settled."""
+    async def drain(self, grace_s: float, hurry: asyncio.Event) -> None:
+        """Take nothing more; let runs end for this long, or until `hurry`, then stop them.
+
+        Returns when all is settled.
+        """
         self._claims.close()
-        if self._running:
-            await asyncio.wait(self._running, timeout=grace_s)
-        await self._attempts.interrupt()
-        if self._running:
-            await asyncio.wait(self._running)
+        await self._let_end(grace_s, hurry)
+        while self._running:  # a run may have been between its claim and its start
+            await self._attempts.interrupt()
+            await asyncio.wait(self._running, timeout=TICK_S)
+
+    async def _let_end(self, grace_s: float, hurry: asyncio.Event) -> None:
+        if not self._running:
+            return
+        hurried = asyncio.create_task(hurry.wait(), name="hurry")
+        ended = asyncio.gather(*self._running, return_exceptions=True)
+        await asyncio.wait([hurried, ended], timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
+        hurried.cancel()
 
 
 def look(tx: Tx) -> tuple[datetime | None, list[events.ClaimRow]]:

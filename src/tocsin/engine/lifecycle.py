@@ -78,6 +78,11 @@ class Lifecycle:
         task = self._group.create_task(self._supervise(registration), name=f"source-{registration.spec.name}")
         self._running[registration.id] = Running(task=task, props=registration.spec.props, baseline=baseline)
 
+    async def stop(self) -> None:
+        """End every source; what they had not recorded yet is found again at the next start."""
+        for id_ in list(self._running):
+            await self._stop(id_)
+
     async def _stop(self, id_: str) -> None:
         task = self._running.pop(id_).task
         task.cancel()

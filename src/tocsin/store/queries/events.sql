@@ -90,10 +90,13 @@ SELECT count(*) AS claims FROM events WHERE state = 'claimed' AND workflow = :wo
 
 -- name: events.ready
 -- A workflow's ready events, the longest due first; none whose trigger has all its successes under way.
+-- With an origin: only events of that origin, and those that stand before one in its lane.
 SELECT events.*, registrations.name AS registration
 FROM events JOIN registrations ON registrations.id = events.registration_id
 WHERE events.state = 'pending' AND events.workflow = :workflow AND events.next_fire_at <= :now
-  AND (:origin IS NULL OR events.origin = :origin)
+  AND (:origin IS NULL OR events.origin = :origin OR EXISTS (
+    SELECT 1 FROM events AS behind
+    WHERE behind.lane = events.lane AND behind.state IN ('held', 'pending', 'claimed') AND behind.origin = :origin))
   AND (registrations.max_runs IS NULL OR registrations.max_runs > registrations.runs_since_armed + (
     SELECT count(*) FROM events AS taken
     WHERE taken.state = 'claimed' AND taken.workflow = :workflow AND taken.registration_id = registrations.id))

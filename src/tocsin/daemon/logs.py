@@ -1,0 +1,117 @@
+"""Words for notices: the one place that turns the engine's facts into log lines on stderr."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from tocsin import notices
+from tocsin.event import State
+from tocsin.instants import rfc3339
+from tocsin.run import RunState
+
+LOGGER: Final = logging.getLogger("tocsin")
+
+
+def configure() -> None:
+    """Log to stderr, one line a record, with the local time and its offset."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%Y-%m-%d %H:%M:%S%z"))
+    LOGGER.handlers[:] = [handler]
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.propagate = False
+
+
+def log(notice: notices.Notice) -> None:
+    """Say a notice."""
+    level, text = WORDS[type(notice)](notice)
+    LOGGER.log(level, "%s", clean(text))
+
+
+def clean(text: str) -> str:
+    """Names and errors come from outside: no control character reaches the terminal."""
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+
+
+def event_recorded(notice: notices.EventRecorded) -> tuple[int, str]:
+    text = f"{notice.registration}: event {notice.event_id} {notice.state}"
+    if notice.planned_at is not None:
+        text += f", planned for {rfc3339(notice.planned_at)}"
+    if notice.missed:
+        text += f", stands for {notice.missed} more"
+    if notice.reason is not None:
+        text += f" ({notice.reason})"
+    return logging.INFO, text
+
+
+def duplicate(notice: notices.DuplicateSeen) -> tuple[int, str]:
+    return logging.INFO, f"{notice.registration}: delivery seen before, as event {notice.event_id}"
+
+
+def run_started(notice: notices.RunStarted) -> tuple[int, str]:
+    attempt = f", attempt {notice.attempt} of {notice.max_attempts}" if notice.attempt > 1 else ""
+    return logging.INFO, f"{notice.registration}: run {notice.run_id} of {notice.workflow} started{attempt}"
+
+
+def run_ended(notice: notices.RunEnded) -> tuple[int, str]:
+    length = f"{notice.duration_s:.2f}s"
+    text = f"{notice.registration}: run {notice.run_id} {notice.run_state} after {length}"
+    if notice.error is not None:
+        text += f": {notice.error}"
+    if notice.retry_at is not None:
+        text += f"; next attempt at {rfc3339(notice.retry_at)}"
+    elif notice.event_state is State.FAILED:
+        text += "; no attempt left"
+    return logging.INFO if notice.run_state is RunState.SUCCEEDED else logging.WARNING, text
+
+
+def disarmed(notice: notices.Disarmed) -> tuple[int, str]:
+    return logging.WARNING, f"{notice.registration}: turned off ({notice.reason}): {notice.detail}"
+
+
+def dropped(notice: notices.EventDropped) -> tuple[int, str]:
+    return logging.WARNING, f"{notice.registration}: event {notice.event_id} dropped ({notice.reason})"
+
+
+def recovered(notice: notices.RunRecovered) -> tuple[int, str]:
+    return logging.WARNING, f"{notice.registration}: run {notice.run_id} was lost with its engine; recovered"
+
+
+def source_failed(notice: notices.SourceFailed) -> tuple[int, str]:
+    return logging.ERROR, f"{notice.registration}: {notice.error}"
+
+
+def source_recovered(notice: notices.SourceRecovered) -> tuple[int, str]:
+    return logging.INFO, f"{notice.registration}: works again"
+
+
+def config_applied(notice: notices.ConfigApplied) -> tuple[int, str]:
+    counts = f"{notice.added} added, {notice.changed} changed, {notice.disabled} disabled"
+    return logging.INFO, f"configuration {notice.path} applied: {counts}"
+
+
+def config_rejected(notice: notices.ConfigRejected) -> tuple[int, str]:
+    problems = "; ".join(notice.problems)
+    return logging.ERROR, f"configuration {notice.path} not applied, the last good one goes on: {problems}"
+
+
+def trouble(notice: notices.Trouble) -> tuple[int, str]:
+    return logging.ERROR, f"{notice.where}: {notice.error}"
+
+
+WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
+    notices.EventRecorded: event_recorded,
+    notices.DuplicateSeen: duplicate,
+    notices.RunStarted: run_started,
+    notices.RunEnded: run_ended,
+    notices.Disarmed: disarmed,
+    notices.EventDropped: dropped,
+    notices.RunRecovered: recovered,
+    notices.SourceFailed: source_failed,
+    notices.SourceRecovered: source_recovered,
+    notices.ConfigApplied: config_applied,
+    notices.ConfigRejected: config_rejected,
+    notices.Trouble: trouble,
+}

@@ -1,0 +1,66 @@
+"""Follows the configuration file: a change is applied when it is sound, told of when it is not.
+
+Looked at once a second by stat, not by events: an editor's rename, a `git pull` and a linked file
+are all just another stat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from tocsin.engine.controls import Controls
+from tocsin.engine.driver import TICK_S
+from tocsin.errors import ConfigInvalid
+from tocsin.notices import ConfigRejected
+from tocsin.seams import Announce
+from tocsin.settings import Paths
+
+Signature: TypeAlias = Sequence[tuple[str, int, int, int]]
+
+
+class Reload:
+    """`once` compares the files with what was applied last. A change has to rest for one look."""
+
+    def __init__(self, *, controls: Controls, announce: Announce, paths: Paths) -> None:
+        self._controls = controls
+        self._announce = announce
+        self._paths = paths
+        self._applied = self._seen = signature(paths)
+
+    def touch(self) -> None:
+        """Apply the files again at the next look, changed or not (SIGHUP)."""
+        self._applied = ()
+
+    async def once(self, _now: datetime) -> float:
+        """Apply a change that has come to rest; a tick until the next look."""
+        before, self._seen = self._seen, signature(self._paths)
+        if self._seen == before and self._seen != self._applied:
+            self._applied = self._seen
+            await self.apply()
+        return TICK_S
+
+    async def apply(self) -> None:
+        """Apply the files as they are now; keep the last good ones when they are not sound."""
+        try:
+            await self._controls.apply(prune=False)
+        except ConfigInvalid as error:
+            await self._controls.note_rejected(error.problems)
+            problems = tuple(str(problem) for problem in error.problems)
+            self._announce(ConfigRejected(path=str(self._paths.config), problems=problems))
+
+
+def signature(paths: Paths) -> Signature:
+    """What tells one state of the configuration's files from another."""
+    return [fact for path in (paths.config, *sorted(paths.conf_d.glob("*.toml"))) for fact in stat_of(path)]
+
+
+def stat_of(path: Path) -> Signature:
+    """One file; nothing when it is not there."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return []
+    return [(str(path), facts.st_mtime_ns, facts.st_size, facts.st_ino)]

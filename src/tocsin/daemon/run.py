@@ -1,0 +1,229 @@
+"""`tocsin up`: the engine in the foreground, from the lock to the last settled run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from tocsin import __version__
+from tocsin.clock import SystemClock
+from tocsin.config.paths import make_private
+from tocsin.daemon import logs
+from tocsin.daemon.lock import Holder, HomeLock, hold
+from tocsin.daemon.reload import Reload
+from tocsin.daemon.wiring import Core, open_core
+from tocsin.engine.clockwork import Clockwork
+from tocsin.engine.driver import TICK_S, Driver, Once
+from tocsin.engine.lifecycle import Lifecycle
+from tocsin.engine.sources.files.hub import ObserverHub
+from tocsin.engine.sources.files.source import FilesSource
+from tocsin.identity import OWNER, new_id
+from tocsin.instants import rfc3339
+from tocsin.notices import Disarmed, Notice
+from tocsin.registration import Json, Registration
+from tocsin.seams import Source
+from tocsin.settings import EngineSettings, Paths
+from tocsin.store import events
+from tocsin.store.connection import Store
+from tocsin.web.app import WebContext
+from tocsin.web.serve import Server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    """Flags of `tocsin up`. port: instead of the configured one."""
+
+    port: int | None = None
+    until_idle: bool = False
+    no_http: bool = False
+
+
+async def up(paths: Paths, options: UpOptions, *, environ: Mapping[str, str]) -> None:
+    """Run until told to stop. Raises LockHeld, ConfigInvalid, StoreUnusable, and Refused for a taken port."""
+    make_private(paths)
+    logs.configure()
+    holder = new_holder("engine")
+    async with AsyncExitStack() as stack:
+        lock = stack.enter_context(hold(paths.lock, holder))
+        core = await stack.enter_async_context(open_core(paths, owner=holder.owner, environ=environ))
+        applied = await core.controls.apply(prune=False)
+        for warning in applied.loaded.warnings:
+            logs.LOGGER.warning("%s", warning)
+        await core.recovery.recover()
+        await Engine(core, lock, applied.loaded.configuration.engine, options).run()
+
+
+def new_holder(role: str) -> Holder:
+    """This process as a lock's holder."""
+    now = SystemClock().now()
+    return Holder(
+        pid=os.getpid(), owner=new_id(OWNER, now), started_at=rfc3339(now), version=__version__, role=role
+    )
+
+
+class Engine:
+    """Sources, loops and HTTP around a core."""
+
+    def __init__(self, core: Core, lock: HomeLock, settings: EngineSettings, options: UpOptions) -> None:
+        self._core = core
+        self._lock = lock
+        self._settings = settings
+        self._options = options
+        self._stopping = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._hub = ObserverHub()
+        self._server = Server(web_context(core, lock, settings, self))
+        self._reload = Reload(controls=core.controls, announce=core.bus, paths=core.paths)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether nothing new is taken any more."""
+        return self._stopping.is_set()
+
+    def request_stop(self, now: bool = False) -> None:
+        """Drain and end; at once when asked a second time, or `now`."""
+        if now or self.is_stopping:
+            self._hurry.set()
+        if not self.is_stopping:
+            logs.LOGGER.info("stopping")
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Serve until told to stop, then drain."""
+        self._hub.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                await self._serve(group)
+        finally:
+            await self._server.stop()
+            await asyncio.to_thread(self._hub.stop)
+        logs.LOGGER.info("stopped")
+
+    async def _serve(self, group: asyncio.TaskGroup) -> None:
+        core = self._core
+        lifecycle = Lifecycle(
+            store=core.store, announce=core.bus, factories={"files": self._files}, group=group
+        )
+        core.bus.listeners.append(lifecycle.attend)
+        core.dispatcher.open(group)
+        loops = [group.create_task(driver.run(), name=driver.name) for driver in self._drivers(lifecycle)]
+        self._catch_signals()
+        await self._open_doors()
+        await self._stopping.wait()
+        for task in loops:
+            task.cancel()
+        await lifecycle.stop()
+        await core.dispatcher.drain(self._settings.shutdown_grace.total_seconds(), self._hurry)
+
+    def _drivers(self, lifecycle: Lifecycle) -> list[Driver]:
+        core = self._core
+        clockwork = Clockwork(store=core.store, announce=core.bus, claims=core.claims)
+        rounds: dict[str, Once] = {
+            "clockwork": clockwork.once,
+            "dispatch": core.dispatcher.once,
+            "lifecycle": lifecycle.once,
+            "reload": self._reload.once,
+        }
+        if self._options.until_idle:
+            rounds["idle"] = Idle(core.store, lifecycle, self.request_stop).once
+        drivers = [Driver(name, once, clock=core.clock, announce=core.bus) for name, once in rounds.items()]
+        core.changes.listeners += [driver.wake for driver in drivers[:3]]
+        core.bus.listeners.append(WakeOnDisarm(drivers[2]).hear)
+        return drivers
+
+    def _files(self, registration: Registration) -> Source:
+        core = self._core
+        return FilesSource(
+            registration, bookmarks=core.bookmarks, clock=core.clock, announce=core.bus, hub=self._hub
+        )
+
+    async def _open_doors(self) -> None:
+        """Serve the control socket and HTTP, and say so."""
+        port = self._settings.port if self._options.port is None else self._options.port
+        socket = self._core.paths.socket
+        url = await self._server.start(self._settings.host, port, socket, http=not self._options.no_http)
+        self._lock.tell(url=url, socket=str(socket) if socket.exists() else None)
+        logs.LOGGER.info("ready %s", url or "(no HTTP)")
+
+    def _catch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for name in ("SIGINT", "SIGTERM"):
+            catch(loop, getattr(signal, name), self.request_stop)
+        if hasattr(signal, "SIGHUP"):
+            catch(loop, signal.SIGHUP, self._reload.touch)
+
+
+class Idle:
+    """Asks to stop once nothing is left to do."""
+
+    def __init__(self, store: Store, lifecycle: Lifecycle, stop: Callable[[], None]) -> None:
+        self._store = store
+        self._lifecycle = lifecycle
+        self._stop = stop
+
+    async def once(self, _now: datetime) -> float:
+        """Look whether anything is held, pending, claimed or settling; a tick until the next look."""
+        if self._lifecycle.is_idle and await self._store.read(events.unfinished) == 0:
+            self._stop()
+        return TICK_S / 4
+
+
+class WakeOnDisarm:
+    """A trigger that was turned off by itself must not go on watching."""
+
+    def __init__(self, lifecycle: Driver) -> None:
+        self._lifecycle = lifecycle
+
+    def hear(self, notice: Notice) -> None:
+        """Wake the loop that stops its source."""
+        if isinstance(notice, Disarmed):
+            self._lifecycle.wake()
+
+
+def catch(loop: asyncio.AbstractEventLoop, number: signal.Signals, react: Callable[[], None]) -> None:
+    """React to a signal on the loop."""
+    try:
+        loop.add_signal_handler(number, react)
+    except NotImplementedError:  # Windows' loops cannot; untested
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(react))
+
+
+def web_context(core: Core, lock: HomeLock, settings: EngineSettings, engine: Engine) -> WebContext:
+    """What HTTP is given."""
+    return WebContext(
+        store=core.store,
+        accept=core.acceptor,
+        controls=core.controls,
+        clock=core.clock,
+        settings=settings,
+        api_token=api_token(core.paths.api_token),
+        is_accepting=lambda: not engine.is_stopping,
+        request_stop=engine.request_stop,
+        health=lambda: health(lock),
+    )
+
+
+def health(lock: HomeLock) -> dict[str, Json]:
+    """What `GET /api/health` tells anyone."""
+    return {"version": lock.holder.version, "started_at": lock.holder.started_at}
+
+
+def api_token(path: Path) -> str:
+    """The token of the API, made on first use, in a file of mode 0600."""
+    try:
+        found = path.read_text("utf-8").strip()
+    except FileNotFoundError:
+        found = ""
+    if not found:
+        found = secrets.token_urlsafe(32)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(found + "\n")
+    return found

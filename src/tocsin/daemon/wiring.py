@@ -1,0 +1,139 @@
+"""The composition root: the only module that names concrete classes together.
+
+``open_core`` gives what every way of working needs (store, door, queue, verbs); ``run`` puts
+sources, loops and HTTP around it, ``local`` uses it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from tocsin.clock import SystemClock
+from tocsin.daemon.logs import log
+from tocsin.daemon.zone import system_zone
+from tocsin.engine.accept import Acceptor
+from tocsin.engine.attempt import Attempts
+from tocsin.engine.bookmarks import StoredBookmarks
+from tocsin.engine.claims import Claims
+from tocsin.engine.controls import Controls
+from tocsin.engine.dispatch import Dispatcher
+from tocsin.engine.recovery import Recovery
+from tocsin.engine.runners.command import CommandRunner
+from tocsin.engine.runners.environment import output_path
+from tocsin.engine.runners.outputs import read_outputs
+from tocsin.engine.secret_store import FileSecrets
+from tocsin.engine.settling import Settler
+from tocsin.event import Origin
+from tocsin.notices import Notice
+from tocsin.settings import EngineSettings, Paths
+from tocsin.store.connection import Store, open_store
+
+Listener = Callable[[Notice], None]
+
+
+class Bus:
+    """Implements `seams.Announce`: hands each notice to every listener, in the order they joined."""
+
+    def __init__(self) -> None:
+        self.listeners: list[Listener] = []
+
+    def __call__(self, notice: Notice) -> None:
+        """Tell everyone."""
+        for listener in list(self.listeners):
+            listener(notice)
+
+
+class Changes:
+    """Who wants to know that registrations or settings changed."""
+
+    def __init__(self, claims: Claims) -> None:
+        self.listeners: list[Callable[[], None]] = []
+        self._claims = claims
+
+    def __call__(self, settings: EngineSettings | None) -> None:
+        """Tell everyone; new limits hold from the next claim on."""
+        if settings is not None:
+            self._claims.settings = settings
+        for listener in self.listeners:
+            listener()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """Everything but sources, loops and HTTP."""
+
+    paths: Paths
+    clock: SystemClock
+    bus: Bus
+    changes: Changes
+    store: Store
+    claims: Claims
+    acceptor: Acceptor
+    controls: Controls
+    attempts: Attempts
+    dispatcher: Dispatcher
+    recovery: Recovery
+    bookmarks: StoredBookmarks
+
+
+@asynccontextmanager
+async def open_core(
+    paths: Paths, *, owner: str, environ: Mapping[str, str], origin: Origin | None = None
+) -> AsyncIterator[Core]:
+    """Open the database and put the engine together around it; nothing runs yet.
+
+    origin: take only events of this origin from the queue. Raises StoreUnusable.
+    """
+    async with open_store(paths.database) as store:
+        yield assemble(store, paths, owner=owner, environ=environ, origin=origin)
+
+
+def assemble(
+    store: Store, paths: Paths, *, owner: str, environ: Mapping[str, str], origin: Origin | None
+) -> Core:
+    """Name the classes."""
+    clock, bus, secrets = SystemClock(), Bus(), FileSecrets(paths.secrets)
+    bus.listeners.append(log)
+    claims = Claims(owner=owner, settings=EngineSettings(), logs=paths.logs, origin=origin)
+    changes = Changes(claims)
+    runner = CommandRunner(environ)
+    acceptor = Acceptor(store=store, clock=clock, announce=bus, claims=claims)
+    settler = Settler(store=store, clock=clock, announce=bus, claims=claims)
+    attempts = Attempts(store=store, runner=runner, settler=settler, announce=bus, paths=paths)
+    controls = Controls(
+        store=store,
+        clock=clock,
+        announce=bus,
+        acceptor=acceptor,
+        secrets=secrets,
+        config=paths.config,
+        home=paths.home,
+        system_tz=system_zone(environ),
+        changed=changes,
+    )
+    recovery = Recovery(
+        store=store,
+        clock=clock,
+        announce=bus,
+        claims=claims,
+        runner=runner,
+        settler=settler,
+        read_outputs=lambda run_dir: read_outputs(output_path(run_dir)),
+        paths=paths,
+    )
+    return Core(
+        paths=paths,
+        clock=clock,
+        bus=bus,
+        changes=changes,
+        store=store,
+        claims=claims,
+        acceptor=acceptor,
+        controls=controls,
+        attempts=attempts,
+        dispatcher=Dispatcher(store=store, claims=claims, attempts=attempts, settler=settler),
+        recovery=recovery,
+        bookmarks=StoredBookmarks(store=store, clock=clock, announce=bus, claims=claims),
+    )
