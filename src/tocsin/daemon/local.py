@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from tocsin.config.paths import make_private
-from tocsin.daemon.lock import hold
-from tocsin.daemon.run import new_holder
+from tocsin.daemon.lock import hold, new_holder
 from tocsin.daemon.wiring import Core, open_core
 from tocsin.engine.controls import Controls
 from tocsin.engine.driver import Driver

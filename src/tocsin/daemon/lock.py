@@ -15,7 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from tocsin import __version__
+from tocsin.clock import SystemClock
 from tocsin.errors import LockHeld
+from tocsin.identity import OWNER, new_id
+from tocsin.instants import rfc3339
 
 try:
     import fcntl
@@ -43,6 +47,14 @@ class Holder:
     role: str
     url: str | None = None
     socket: str | None = None
+
+
+def new_holder(role: str) -> Holder:
+    """This process, with a fresh owner id."""
+    now = SystemClock().now()
+    return Holder(
+        pid=os.getpid(), owner=new_id(OWNER, now), started_at=rfc3339(now), version=__version__, role=role
+    )
 
 
 class HomeLock:

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from tocsin import __version__
-from tocsin.clock import SystemClock
 from tocsin.config.paths import make_private
 from tocsin.daemon import logs
-from tocsin.daemon.lock import Holder, HomeLock, hold
+from tocsin.daemon.lock import HomeLock, hold, new_holder
 from tocsin.daemon.reload import Reload
 from tocsin.daemon.wiring import Core, open_core
 from tocsin.engine.clockwork import Clockwork
@@ -24,8 +22,6 @@ from tocsin.engine.driver import TICK_S, Driver, Once
 from tocsin.engine.lifecycle import Lifecycle
 from tocsin.engine.sources.files.hub import ObserverHub
 from tocsin.engine.sources.files.source import FilesSource
-from tocsin.identity import OWNER, new_id
-from tocsin.instants import rfc3339
 from tocsin.notices import Disarmed, Notice
 from tocsin.registration import Json, Registration
 from tocsin.seams import Source
@@ -58,14 +54,6 @@ async def up(paths: Paths, options: UpOptions, *, environ: Mapping[str, str]) ->
             logs.LOGGER.warning("%s", warning)
         await core.recovery.recover()
         await Engine(core, lock, applied.loaded.configuration.engine, options).run()
-
-
-def new_holder(role: str) -> Holder:
-    """This process as a lock's holder."""
-    now = SystemClock().now()
-    return Holder(
-        pid=os.getpid(), owner=new_id(OWNER, now), started_at=rfc3339(now), version=__version__, role=role
-    )
 
 
 class Engine:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from tocsin.config.paths import make_private
-from tocsin.daemon.run import new_holder
+from tocsin.daemon.lock import new_holder
 from tocsin.daemon.samples import SAMPLES
 from tocsin.daemon.wiring import Core, open_core
 from tocsin.engine.claims import params

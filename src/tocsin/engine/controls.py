@@ -20,7 +20,7 @@ from tocsin.engine.applying import Applier, secret_name
 from tocsin.engine.disarming import disarm, requeue
 from tocsin.errors import ConfigInvalid, NotFound, Problem, Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin
-from tocsin.identity import EVENT, new_id
+from tocsin.identity import new_id
 from tocsin.notices import ConfigApplied
 from tocsin.registration import DisabledReason, Json, Registration, RowOrigin
 from tocsin.seams import Announce, Clock, SecretStore
@@ -128,7 +128,8 @@ class Controls:
     async def add(self, name: str, table: Mapping[str, Json], *, base: Path) -> Registration:
         """A trigger made by hand. table: as in `[triggers.NAME]`. Raises ConfigInvalid, Refused."""
         loaded, now = self.load(), self._clock.now()
-        spec = trigger_spec(name, table, around=loaded.around(base, now), defaults=loaded.defaults)
+        rows = [row.spec.name for row in await self._store.read(registrations.present)]
+        spec = trigger_spec(name, table, around=loaded.around(base, now, rows=rows), defaults=loaded.defaults)
 
         def step(tx: Tx) -> Registration:
             if registrations.by_name(tx, name) is not None:
@@ -227,7 +228,7 @@ def by_hand(
         delivery_id=delivery_id,
         occurred_at=now,
         payload=payload,
-        event_type=EVENT,
+        event_type="manual",
         origin=Origin.MANUAL,
         cause=cause,
     )

@@ -1,0 +1,160 @@
+"""Rules between keys, and between tables: one source per trigger, names that exist, lanes that agree.
+
+Called by ``convert`` with a table's sound keys and the keys as written, so that a mistake in one key
+hides no other. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from tocsin.config.problems import Fault, did_you_mean, seen
+from tocsin.config.source_tables import AfterTable
+from tocsin.config.tables import SCHEDULES, SOURCES, TriggerTable, WorkflowTable
+from tocsin.config.values import NAME
+from tocsin.settings import EngineSettings, Workflow
+
+NAME_RULE: Final = "up to 100 letters, digits, dots, dashes and underscores, a letter or digit first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What a trigger's table is read against.
+
+    workflows: every one in reach, also those that have faults of their own. triggers: the names an
+    `after` may follow. base: what relative paths are relative to. now: aware UTC.
+    """
+
+    engine: EngineSettings
+    workflows: Mapping[str, Workflow]
+    triggers: Collection[str]
+    base: Path
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One trigger's table: keys as written with `[defaults]` below them, sound keys, faults so far.
+
+    own: the keys that the table itself holds, whatever they mean.
+    """
+
+    name: str
+    whole: Mapping[str, Any]
+    own: Collection[str]
+    table: TriggerTable
+    faults: Collection[Fault]
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there, perhaps with a fault in its value or its spelling."""
+        return key in self.whole or key in meant(self.faults)
+
+    def sources(self) -> list[str]:
+        return [key for key in SOURCES if key in self.own]
+
+
+def meant(faults: Iterable[Fault]) -> set[str]:
+    """The keys that misspelled keys of the table itself stand for."""
+    return {fault.meant for fault in faults if fault.meant is not None and len(fault.keys) == 1}
+
+
+def name_faults(name: str) -> Iterator[Fault]:
+    """A name that cannot be one."""
+    if not NAME.fullmatch(name):
+        yield Fault(keys=(), message=f"saw the name {seen(name)}, expected {NAME_RULE}")
+
+
+def workflow_faults(raw: Mapping[str, Any], faults: Collection[Fault]) -> Iterator[Fault]:
+    """Not exactly one of command and shell, or a command without a program."""
+    given = [key for key in ("command", "shell") if key in raw]
+    if len(given) > 1:
+        yield Fault(keys=("shell",), message="saw both command and shell, expected exactly one of them")
+    if not given and not meant(faults) & {"command", "shell"}:
+        yield Fault(keys=(), message="saw neither command nor shell, expected exactly one of them")
+
+
+def program_faults(table: WorkflowTable) -> Iterator[Fault]:
+    """An empty first element of a command."""
+    if table.command is not None and not table.command[0].strip():
+        yield Fault(keys=("command", 0), message="saw an empty text, expected the program to run")
+
+
+def trigger_faults(written: Written, around: Around) -> Iterator[Fault]:
+    """Everything that only several keys, or other tables, can tell."""
+    yield from _source_faults(written)
+    yield from _target_faults(written, around)
+    yield from _company_faults(written)
+    yield from _lane_faults(written.table)
+    if written.table.after is not None:
+        yield from _after_faults(written, written.table.after, around)
+    yield from _idle_keys(written)
+
+
+def _source_faults(written: Written) -> Iterator[Fault]:
+    given = written.sources()
+    wanted = f"expected exactly one of {', '.join(SOURCES)}"
+    if len(given) > 1:
+        yield Fault(keys=(given[1],), message=f"saw {' and '.join(given)}, {wanted}")
+    if not given and not meant(written.faults) & set(SOURCES):
+        yield Fault(keys=(), message=f"saw nothing that fires it, {wanted}")
+
+
+def _target_faults(written: Written, around: Around) -> Iterator[Fault]:
+    if not written.has("workflow"):
+        yield Fault(keys=(), message="saw no workflow, expected workflow = NAME")
+    elif written.table.workflow is not None:
+        yield from _unknown("workflow", written.table.workflow, around.workflows, "workflow")
+
+
+def _unknown(thing: str, name: str, known: Collection[str], *keys: str) -> Iterator[Fault]:
+    if name not in known:
+        hint = did_you_mean(name, known) or _all_of(known)
+        yield Fault(keys=keys, message=f"saw {seen(name)}, expected the name of a {thing}{hint}")
+
+
+def _all_of(known: Collection[str]) -> str:
+    return f" (there are: {', '.join(sorted(known)[:10])})" if known else " (there is none)"
+
+
+def _company_faults(written: Written) -> Iterator[Fault]:
+    """Keys that make sense only beside a certain source."""
+    for key, source in (("anchor", "every"), ("dedupe", "webhook")):
+        if key in written.own and not written.has(source):
+            yield Fault(keys=(key,), message=f"saw {key} without {source}, expected it only beside {source}")
+
+
+def _lane_faults(table: TriggerTable) -> Iterator[Fault]:
+    if table.overlap == "allow" and table.serialize_key is not None:
+        yield Fault(
+            keys=("overlap",),
+            message='saw "allow" beside a serialize_key, expected "queue" or "skip", or no serialize_key',
+        )
+
+
+def _after_faults(written: Written, after: AfterTable, around: Around) -> Iterator[Fault]:
+    if after.workflow is not None:
+        yield from _unknown("workflow", after.workflow, around.workflows, "after", "workflow")
+    if after.trigger is not None:
+        yield from _unknown("trigger", after.trigger, around.triggers, "after", "trigger")
+    if after.trigger == written.name:
+        yield Fault(keys=("after", "trigger"), message="saw this trigger itself, expected another trigger")
+    if after.workflow is not None and after.workflow == written.table.workflow:
+        yield Fault(
+            keys=("after", "workflow"),
+            message=f"saw {seen(after.workflow)}, which this trigger runs itself, expected another workflow",
+        )
+
+
+def _idle_keys(written: Written) -> Iterator[Fault]:
+    """Keys that change nothing for this kind of trigger: a warning, for someone expected otherwise."""
+    given = written.sources()
+    if len(given) != 1:
+        return
+    idle = {"misfire", "misfire_grace", "misfire_limit"} if given[0] not in SCHEDULES else set()
+    idle |= {"tz"} if given[0] != "cron" else set()
+    for key in sorted(idle & set(written.own)):
+        yield Fault(keys=(key,), message=f"has no effect on a trigger with {given[0]}", severity="warning")

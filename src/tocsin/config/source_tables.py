@@ -1,0 +1,123 @@
+"""The tables inside a trigger: what `files`, `webhook`, `dedupe` and `after` may hold.
+
+Read by ``tables``. Defaults stand here; a description is what an editor shows for the key.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tocsin.config.values import Duration, PathList, Size, SomeText
+
+
+class Table(BaseModel):
+    """A table whose keys are known and whose values are taken as they are written."""
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, field_title_generator=lambda key, _: key
+    )
+
+
+class FilesTable(Table):
+    """Fires when a file has appeared, changed or gone, and has come to rest."""
+
+    model_config = ConfigDict(title="files")
+
+    path: PathList = Field(description="The folder or file to watch, or a list of them.")
+    recursive: bool = Field(default=False, description="Watch folders inside the folder too.")
+    match: list[SomeText] | None = Field(
+        default=None,
+        min_length=1,
+        description="Patterns (gitignore style) of the files that count; default: all.",
+        examples=[["*.pdf"]],
+    )
+    ignore: list[SomeText] = Field(
+        default=[],
+        description="Patterns (gitignore style) of files that never count.",
+        examples=[["archive/**"]],
+    )
+    on: list[Literal["created", "modified", "moved", "deleted"]] = Field(
+        default=["created", "modified", "moved"], min_length=1, description="The kinds of change that fire."
+    )
+    debounce: Duration = Field(
+        default=timedelta(milliseconds=500), description="How long a path must have been quiet."
+    )
+    settle: Duration = Field(
+        default=timedelta(seconds=1), description="How long size and modification time must stay the same."
+    )
+    max_wait: Duration = Field(
+        default=timedelta(minutes=10), description="The longest wait for a file that never rests."
+    )
+    at_max_wait: Literal["emit", "give-up"] = Field(
+        default="emit", description="After max_wait: fire all the same, or give up and say so."
+    )
+    start: Literal["new-since-stop", "ignore", "all"] = Field(
+        default="new-since-stop",
+        description="Which files that are already there count when the engine starts.",
+    )
+
+    @model_validator(mode="after")
+    def _waits_long_enough(self) -> Self:
+        if self.max_wait < self.debounce + self.settle:
+            raise ValueError("saw a max_wait below debounce and settle together, expected a longer one")
+        return self
+
+
+class WebhookTable(Table):
+    """Fires when something is posted to the trigger's address (`tocsin url NAME`)."""
+
+    model_config = ConfigDict(title="webhook")
+
+    auth: Literal["token", "none"] = Field(
+        default="token",
+        description="token: the address is secret. none: anyone who learns the address may fire it.",
+    )
+    body_limit: Size | None = Field(
+        default=None,
+        description="The largest body taken; default: the engine's body_limit; at most 4MiB.",
+        examples=["1MiB"],
+    )
+
+
+class DedupeTable(Table):
+    """How a repeated delivery to a webhook is recognised; without a key, by its exact body."""
+
+    model_config = ConfigDict(title="dedupe")
+
+    header: SomeText | None = Field(
+        default=None, description="The header that holds the delivery's id.", examples=["X-Delivery"]
+    )
+    payload: SomeText | None = Field(
+        default=None, description="The path of the delivery's id in the payload.", examples=["id"]
+    )
+    strategy: Literal["unique"] = Field(default="unique", description="unique: an id is accepted once.")
+    body_window: Duration = Field(
+        default=timedelta(seconds=10),
+        description="Without an id: how long the same body counts as the same delivery; 0s: never.",
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.header is not None and self.payload is not None:
+            raise ValueError("saw both header and payload, expected one of them")
+        return self
+
+
+class AfterTable(Table):
+    """Fires when a run of another workflow or trigger has ended for good."""
+
+    model_config = ConfigDict(title="after")
+
+    workflow: SomeText | None = Field(default=None, description="The workflow whose runs are followed.")
+    trigger: SomeText | None = Field(default=None, description="The trigger whose runs are followed.")
+    on: Literal["success", "failure", "any"] = Field(default="success", description="The endings that count.")
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Self:
+        if (self.workflow is None) == (self.trigger is None):
+            both = "both workflow and trigger" if self.workflow else "neither workflow nor trigger"
+            raise ValueError(f"saw {both}, expected exactly one of them")
+        return self

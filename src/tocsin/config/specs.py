@@ -1,0 +1,138 @@
+"""From a trigger's sound table to its `TriggerSpec`: source settings as JSON, lanes, defaults of the kind.
+
+Called by ``convert`` once a table has no fault. Pure.
+"""
+
+from __future__ import annotations
+
+import os.path
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from tocsin.config.rules import Around
+from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, WebhookTable
+from tocsin.config.tables import TriggerTable
+from tocsin.registration import (
+    At,
+    Cron,
+    Every,
+    Json,
+    Kind,
+    Misfire,
+    MisfirePolicy,
+    Overlap,
+    Schedule,
+    TriggerSpec,
+)
+from tocsin.settings import EngineSettings, Workflow
+
+_KINDS: Final = {
+    "cron": Kind.SCHEDULE,
+    "every": Kind.SCHEDULE,
+    "at": Kind.SCHEDULE,
+    "files": Kind.FILE,
+    "webhook": Kind.WEBHOOK,
+    "after": Kind.RUN,
+    "manual": Kind.MANUAL,
+}
+_OVERLAPS: Final = {
+    Kind.SCHEDULE: Overlap.SKIP,
+    Kind.FILE: Overlap.ALLOW,
+    Kind.WEBHOOK: Overlap.ALLOW,
+    Kind.RUN: Overlap.QUEUE,
+    Kind.MANUAL: Overlap.QUEUE,
+}
+
+
+def schedule_of(table: TriggerTable, around: Around) -> Schedule | None:
+    if table.cron is not None:
+        return Cron(expr=table.cron, tz=table.tz or around.engine.tz)
+    if table.every is not None:
+        return Every(every=table.every, anchor=table.anchor)
+    return None if table.at is None else At(at=table.at)
+
+
+def spec_of(name: str, source: str, table: TriggerTable, around: Around) -> TriggerSpec:
+    kind = _KINDS[source]
+    workflow_name = table.workflow or ""
+    return TriggerSpec(
+        name=name,
+        workflow=workflow_name,
+        kind=kind,
+        component=source,
+        props=_props(table, around),
+        schedule=schedule_of(table, around),
+        misfire=_misfire(table),
+        overlap=_overlap(kind, table, around.workflows[workflow_name]),
+        serialize_key=table.serialize_key,
+        tags=tuple(table.tags),
+        config=table.config,
+        max_attempts=table.max_attempts,
+        disable_after=table.disable_after,
+        max_runs=table.max_runs,
+        expires_at=table.expires_at,
+        enabled=table.enabled,
+    )
+
+
+def _misfire(table: TriggerTable) -> MisfirePolicy:
+    return MisfirePolicy(misfire=Misfire(table.misfire), grace=table.misfire_grace, limit=table.misfire_limit)
+
+
+def _overlap(kind: Kind, table: TriggerTable, target: Workflow) -> Overlap:
+    """As asked for; else DESIGN section 7: keys and state are kept in order, schedules never pile up."""
+    if table.overlap is not None:
+        return Overlap(table.overlap)
+    if table.serialize_key is not None or "state" in target.outputs:
+        return Overlap.QUEUE
+    return _OVERLAPS[kind]
+
+
+def _props(table: TriggerTable, around: Around) -> dict[str, Json]:
+    if table.files is not None:
+        return _files(table.files, around.base)
+    if table.webhook is not None:
+        return _webhook(table.webhook, table.dedupe or DedupeTable(), around.engine)
+    return {} if table.after is None else _after(table.after)
+
+
+def _files(table: FilesTable, base: Path) -> dict[str, Json]:
+    return {
+        "paths": list(dict.fromkeys(absolute(path, base) for path in table.path)),
+        "recursive": table.recursive,
+        "match": list(table.match or []),
+        "ignore": list(table.ignore),
+        "on": list(table.on),
+        "debounce_ms": _ms(table.debounce),
+        "settle_ms": _ms(table.settle),
+        "max_wait_ms": _ms(table.max_wait),
+        "at_max_wait": table.at_max_wait,
+        "start": table.start,
+    }
+
+
+def _webhook(table: WebhookTable, dedupe: DedupeTable, engine: EngineSettings) -> dict[str, Json]:
+    return {
+        "auth": table.auth,
+        "body_limit": table.body_limit or engine.body_limit,
+        "dedupe": {
+            "header": dedupe.header,
+            "payload": dedupe.payload,
+            "body_window_ms": _ms(dedupe.body_window),
+        },
+    }
+
+
+def _after(table: AfterTable) -> dict[str, Json]:
+    name = {"workflow": table.workflow} if table.workflow is not None else {"trigger": table.trigger}
+    return {**name, "on": table.on}
+
+
+def _ms(length: timedelta) -> int:
+    return length // timedelta(milliseconds=1)
+
+
+def absolute(path: str, base: Path) -> str:
+    """`path`, relative to `base`; `..` is taken away, links are left as they are."""
+    return os.path.normpath(base / path)

@@ -1,0 +1,221 @@
+"""The tables of a configuration file as pydantic models: exactly the keys that do something.
+
+Read by ``convert`` (values) and ``schema`` (editors). A key that is None was not set; what stands in
+for it depends on other tables and is decided in ``convert``. Rules between keys are in ``rules``:
+here only what one key can tell by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from tocsin.config.problems import Fault, faults_of
+from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, Table, WebhookTable
+from tocsin.config.values import (
+    CronText,
+    Duration,
+    Environment,
+    Instant,
+    JsonTable,
+    PathText,
+    Size,
+    SomeDuration,
+    SomeText,
+    Text,
+    Url,
+    Zone,
+)
+
+SOURCES: Final = ("cron", "every", "at", "files", "webhook", "after", "manual")
+SCHEDULES: Final = frozenset({"cron", "every", "at"})
+
+Count = Annotated[int, Field(ge=1)]
+Model = TypeVar("Model", bound=Table)
+
+
+class EngineTable(Table):
+    """The engine: how it listens, how much it runs at once, how it stops."""
+
+    model_config = ConfigDict(title="[engine]")
+
+    host: SomeText = Field(default="127.0.0.1", description="The address to listen on; loopback unless told.")
+    port: int = Field(default=7766, ge=0, le=65535, description="The port to listen on; 0 picks a free one.")
+    max_concurrent_runs: Count = Field(default=4, description="Runs at once, over all workflows.")
+    max_concurrent_runs_per_workflow: Count = Field(
+        default=4, description="Runs at once of one workflow that does not say otherwise."
+    )
+    tz: Zone | None = Field(
+        default=None, description="Time zone for cron; default: the system's.", examples=["Europe/Berlin"]
+    )
+    body_limit: Size = Field(
+        default=1024 * 1024, description="The largest webhook body taken; at most 4MiB.", examples=["1MiB"]
+    )
+    shutdown_grace: Duration = Field(
+        default=timedelta(seconds=10),
+        description="How long running commands may go on when the engine stops.",
+    )
+    public_url: Url | None = Field(
+        default=None,
+        description="The address under which a tunnel or proxy makes the engine reachable.",
+        examples=["https://hooks.example.org"],
+    )
+
+
+class WorkflowOptions(Table):
+    """Keys of a workflow that `[defaults]` may set for all of them."""
+
+    cwd: PathText | None = Field(
+        default=None,
+        description="The folder commands start in; default: tocsin's home.",
+        examples=["~/Documents"],
+    )
+    env: Environment = Field(
+        default={},
+        description="Variables added to the clean environment of a run.",
+        examples=[{"LANG": "C.UTF-8"}],
+    )
+    timeout: SomeDuration | None = Field(
+        default=None, description="The longest a run may take; default: no limit.", examples=["10m"]
+    )
+    kill_grace: Duration = Field(
+        default=timedelta(seconds=10), description="Between TERM and KILL to the process group of a run."
+    )
+    max_concurrent: Count | None = Field(
+        default=None, description="Runs of this workflow at once; default: the engine's limit per workflow."
+    )
+    inputs: list[SomeText] = Field(
+        default=[], description="What the command reads from its params, for people."
+    )
+    outputs: list[SomeText] = Field(
+        default=[],
+        description="The keys the command writes to $TOCSIN_OUTPUT; `state` makes its triggers queue.",
+        examples=[["state"]],
+    )
+    permanent_exit_codes: list[Annotated[int, Field(ge=1, le=255)]] = Field(
+        default=[], description="Exit codes that no other attempt would help.", examples=[[65]]
+    )
+
+
+class WorkflowTable(WorkflowOptions):
+    """What runs: a command, or a shell script."""
+
+    model_config = ConfigDict(title="[workflows.NAME]")
+
+    command: list[Text] | None = Field(
+        default=None,
+        min_length=1,
+        description="Program and arguments; {event.…}, {config.…} and {state.…} are filled in.",
+        examples=[["echo", "{event.raw_payload.path}"]],
+    )
+    shell: SomeText | None = Field(
+        default=None, description="A script for `sh -c` instead; nothing is filled in."
+    )
+
+
+class TriggerOptions(Table):
+    """Keys of a trigger that `[defaults]` may set for all of them."""
+
+    workflow: SomeText | None = Field(default=None, description="The workflow to run.")
+    tz: Zone | None = Field(
+        default=None, description="Time zone for cron; default: the engine's.", examples=["Europe/Berlin"]
+    )
+    misfire: Literal["fire_once", "skip", "fire_all"] = Field(
+        default="fire_once",
+        description="What becomes of planned times that passed while the engine was away.",
+    )
+    misfire_grace: Duration = Field(
+        default=timedelta(seconds=60), description="A planned time later than this has been missed."
+    )
+    misfire_limit: Count = Field(default=24, description="The most events that fire_all makes.")
+    overlap: Literal["skip", "queue", "allow"] | None = Field(
+        default=None,
+        description="What a newcomer does while a run is going on; default: skip for schedules, allow for "
+        "files and webhooks, queue for all others, with a serialize_key and with a `state` output.",
+    )
+    serialize_key: SomeText | None = Field(
+        default=None, description="Triggers that name the same key run one after the other."
+    )
+    dedupe: DedupeTable | None = Field(
+        default=None,
+        description="How a repeated delivery is recognised; webhooks only.",
+        examples=[{"header": "X-Delivery"}],
+    )
+    config: JsonTable = Field(
+        default={}, description="Values for the command, as {config.…} and in its params."
+    )
+    tags: list[SomeText] = Field(
+        default=[], description="Words to select triggers by.", examples=[["client-acme"]]
+    )
+    max_attempts: Count = Field(default=3, description="How often an event is tried before it has failed.")
+    disable_after: Count = Field(
+        default=5, description="Failures in a row after which the trigger is switched off."
+    )
+    max_runs: Count | None = Field(
+        default=None, description="Successes after which the trigger is switched off."
+    )
+    expires_at: Instant | None = Field(default=None, description="When the trigger is switched off.")
+    enabled: bool = Field(default=True, description="false keeps the trigger without letting it fire.")
+
+
+class TriggerTable(TriggerOptions):
+    """What makes a workflow run: exactly one of cron, every, at, files, webhook, after, manual."""
+
+    model_config = ConfigDict(title="[triggers.NAME]")
+
+    cron: CronText | None = Field(
+        default=None, description="Five fields or @daily and the like.", examples=["0 8 * * mon-fri"]
+    )
+    every: Duration | None = Field(default=None, description="Elapsed time between fires.", examples=["10m"])
+    anchor: Instant | None = Field(
+        default=None, description="An instant on the grid of `every`; default: now."
+    )
+    at: Instant | None = Field(default=None, description="One instant, once.")
+    files: FilesTable | None = Field(
+        default=None,
+        description="Files that appear, change or go.",
+        examples=[{"path": "~/Inbox", "match": ["*.pdf"]}],
+    )
+    webhook: WebhookTable | None = Field(
+        default=None, description="Something posted to the trigger's address.", examples=[{}]
+    )
+    after: AfterTable | None = Field(
+        default=None,
+        description="The end of another run.",
+        examples=[{"workflow": "ocr", "on": "failure"}],
+    )
+    manual: Literal[True] | None = Field(default=None, description="Fires only by hand: `tocsin fire NAME`.")
+
+
+class DefaultsTable(TriggerOptions, WorkflowOptions):
+    """Applied to every trigger and workflow that does not set the key itself."""
+
+    model_config = ConfigDict(title="[defaults]")
+
+
+class FileTables(Table):
+    """A configuration file of tocsin."""
+
+    model_config = ConfigDict(title="tocsin.toml")
+
+    engine: EngineTable | None = Field(default=None, description="The engine.")
+    defaults: DefaultsTable | None = Field(default=None, description="Keys for all triggers and workflows.")
+    workflows: dict[str, WorkflowTable] = Field(default={}, description="What can run, by name.")
+    triggers: dict[str, TriggerTable] = Field(default={}, description="What makes it run, by name.")
+
+
+def read_table(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, list[Fault]]:
+    """The table without what is wrong in it, and what is wrong in it.
+
+    So rules between the sound keys can still be checked: a file tells all its mistakes at once.
+    """
+    try:
+        return model.model_validate(dict(raw)), []
+    except ValidationError as error:
+        faults = faults_of(error, model)
+    faulty = {fault.keys[0] for fault in faults}
+    sound = {key: value for key, value in raw.items() if key not in faulty}
+    return model.model_validate(sound), faults
