@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from pathlib import Path
 
 from tocsin.config.convert import trigger_spec
@@ -17,8 +16,9 @@ from tocsin.config.load import Loaded, load
 from tocsin.config.plan import Plan, plan
 from tocsin.engine.accept import Acceptor
 from tocsin.engine.applying import Applier, secret_name
+from tocsin.engine.choosing import named, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
-from tocsin.errors import ConfigInvalid, NotFound, Problem, Refused
+from tocsin.errors import ConfigInvalid, Problem, Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin
 from tocsin.identity import new_id
 from tocsin.notices import ConfigApplied
@@ -232,27 +232,3 @@ def by_hand(
         origin=Origin.MANUAL,
         cause=cause,
     )
-
-
-def named(tx: Tx, name: str) -> Registration:
-    """The present bearer of a name. Raises NotFound with the nearest names."""
-    row = registrations.by_name(tx, name)
-    if row is None:
-        names = [row.spec.name for row in registrations.present(tx)]
-        raise NotFound(thing="trigger", name=name, nearest=get_close_matches(name, names, n=2))
-    return row
-
-
-def selected(tx: Tx, names: Sequence[str], tag: str | None) -> list[Registration]:
-    """Rows by name, or all with a tag. Raises NotFound when a name or the tag fits none."""
-    if tag is None:
-        return [named(tx, name) for name in names]
-    rows = [row for row in registrations.present(tx) if tag in row.spec.tags]
-    if not rows:
-        raise NotFound(thing="tag", name=tag)
-    return rows
-
-
-def refuse_expired(row: Registration, now: datetime) -> None:
-    if row.spec.expires_at is not None and row.spec.expires_at <= now:
-        raise Refused(f"{row.spec.name} has expired: set a later expires_at and apply it")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
+from typing import Any
 
 from tocsin.engine.attempt import Attempts
 from tocsin.engine.claims import Claim, ClaimRef, Claims
@@ -67,7 +68,8 @@ class Dispatcher:
             return
         hurried = asyncio.create_task(hurry.wait(), name="hurry")
         ended = asyncio.gather(*self._running, return_exceptions=True)
-        await asyncio.wait([hurried, ended], timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
+        either: list[asyncio.Future[Any]] = [hurried, ended]
+        await asyncio.wait(either, timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
         hurried.cancel()
 
 

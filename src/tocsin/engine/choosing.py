@@ -1,0 +1,37 @@
+"""Which triggers a verb is about: by name or by tag, inside a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from difflib import get_close_matches
+
+from tocsin.errors import NotFound, Refused
+from tocsin.registration import Registration
+from tocsin.store import registrations
+from tocsin.store.connection import Tx
+
+
+def named(tx: Tx, name: str) -> Registration:
+    """The present bearer of a name. Raises NotFound with the nearest names."""
+    row = registrations.by_name(tx, name)
+    if row is None:
+        names = [row.spec.name for row in registrations.present(tx)]
+        raise NotFound(thing="trigger", name=name, nearest=get_close_matches(name, names, n=2))
+    return row
+
+
+def selected(tx: Tx, names: Sequence[str], tag: str | None) -> list[Registration]:
+    """Rows by name, or all with a tag. Raises NotFound when a name or the tag fits none."""
+    if tag is None:
+        return [named(tx, name) for name in names]
+    rows = [row for row in registrations.present(tx) if tag in row.spec.tags]
+    if not rows:
+        raise NotFound(thing="tag", name=tag)
+    return rows
+
+
+def refuse_expired(row: Registration, now: datetime) -> None:
+    """Raises Refused for a trigger past its end: it could only be disarmed again."""
+    if row.spec.expires_at is not None and row.spec.expires_at <= now:
+        raise Refused(f"{row.spec.name} has expired: set a later expires_at and apply it")
