@@ -1,0 +1,1 @@
+"""Real engines in their own processes, killed and started again."""
