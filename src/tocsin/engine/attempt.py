@@ -103,7 +103,8 @@ def started(claim: Claim) -> RunStarted:
 def request_of(claim: Claim, paths: Paths) -> RunRequest:
     """What the runner is asked; the run's directory is made, empty and private."""
     run_dir = paths.runs / claim.ref.run_id
-    run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    paths.runs.mkdir(mode=0o700, exist_ok=True)
+    run_dir.mkdir(mode=0o700, exist_ok=True)
     return RunRequest(
         run_id=claim.ref.run_id,
         event_id=claim.event.id,

@@ -22,9 +22,9 @@ Verb: TypeAlias = Callable[[Controls, Arguments], Awaitable[Json]]
 async def fire(controls: Controls, arguments: Arguments) -> Json:
     """name, payload, key, cause {run_id, lineage} -> event_id, run_id, state, duplicate."""
     fired = await controls.fire(
-        arguments["name"],
+        text(arguments, "name"),
         payload=arguments.get("payload"),
-        key=arguments.get("key"),
+        key=optional(arguments, "key"),
         cause=cause_of(arguments.get("cause")),
     )
     return {
@@ -47,29 +47,32 @@ async def apply(controls: Controls, arguments: Arguments) -> Json:
 
 async def add(controls: Controls, arguments: Arguments) -> Json:
     """name, table, base -> name."""
-    row = await controls.add(arguments["name"], arguments["table"], base=Path(arguments["base"]))
+    table = arguments.get("table")
+    if not isinstance(table, Mapping):
+        raise BadRequest("table: expected an object, as a [triggers.NAME] table would be")
+    row = await controls.add(text(arguments, "name"), table, base=Path(text(arguments, "base")))
     return {"name": row.spec.name}
 
 
 async def remove(controls: Controls, arguments: Arguments) -> Json:
     """names, tag -> names."""
-    return await controls.remove(arguments["names"], tag=arguments.get("tag"))
+    return await controls.remove(names(arguments), tag=optional(arguments, "tag"))
 
 
 async def enable(controls: Controls, arguments: Arguments) -> Json:
     """names, tag, requeue -> names."""
     requeue = bool(arguments.get("requeue"))
-    return await controls.enable(arguments["names"], tag=arguments.get("tag"), requeue_dropped=requeue)
+    return await controls.enable(names(arguments), tag=optional(arguments, "tag"), requeue_dropped=requeue)
 
 
 async def disable(controls: Controls, arguments: Arguments) -> Json:
     """names, tag -> names."""
-    return await controls.disable(arguments["names"], tag=arguments.get("tag"))
+    return await controls.disable(names(arguments), tag=optional(arguments, "tag"))
 
 
 async def token(controls: Controls, arguments: Arguments) -> Json:
     """name, rotate -> token."""
-    return {"token": await controls.token(arguments["name"], rotate=bool(arguments.get("rotate")))}
+    return {"token": await controls.token(text(arguments, "name"), rotate=bool(arguments.get("rotate")))}
 
 
 VERBS: Final[Mapping[str, Verb]] = {
@@ -82,6 +85,27 @@ VERBS: Final[Mapping[str, Verb]] = {
     "disable": disable,
     "token": token,
 }
+
+
+def text(arguments: Arguments, key: str) -> str:
+    """A string that has to be there. Raises BadRequest."""
+    value = arguments.get(key)
+    if not isinstance(value, str):
+        raise BadRequest(f"{key}: expected a string, got {value!r}")
+    return value
+
+
+def optional(arguments: Arguments, key: str) -> str | None:
+    """A string that may be left out. Raises BadRequest."""
+    return None if arguments.get(key) is None else text(arguments, key)
+
+
+def names(arguments: Arguments) -> list[str]:
+    """A list of names; none when left out. Raises BadRequest."""
+    found = arguments.get("names", [])
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise BadRequest(f"names: expected a list of strings, got {found!r}")
+    return found
 
 
 def cause_of(value: Any) -> Cause | None:

@@ -1,0 +1,47 @@
+"""What the room is given: the engine's parts it may use, and how much a stranger may ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tocsin.engine.controls import Controls
+from tocsin.registration import Json
+from tocsin.seams import Accept, Clock
+from tocsin.settings import EngineSettings
+from tocsin.store.connection import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebContext:
+    """The engine as HTTP sees it.
+
+    api_token: what a bearer has to show; an empty one fits nobody. is_accepting: False while
+    draining. request_stop: asks the engine to end, at once when its argument is True. health: more
+    facts for `GET /api/health`; anyone may read them.
+    """
+
+    store: Store
+    accept: Accept
+    controls: Controls
+    clock: Clock
+    settings: EngineSettings
+    api_token: str
+    is_accepting: Callable[[], bool]
+    request_stop: Callable[[bool], None]
+    health: Callable[[], Mapping[str, Json]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Time and room for one peer.
+
+    idle_seconds: for the whole of a request's headers, and between two requests. body_seconds: for
+    the whole of a body. lingering_seconds: for the rest of a body that was refused unread.
+    connections: over TCP, at one time.
+    """
+
+    idle_seconds: float = 3.0  # no sender needs more; a slow one holds its connection no longer
+    body_seconds: float = 30.0  # 1 MiB over a phone's uplink; a silent sender is cut off within a minute
+    lingering_seconds: float = 5.0  # a sender that is still sending gets to see the answer
+    connections: int = 512  # half of the usual 1024 descriptors; runs, logs and files need the rest

@@ -1,0 +1,150 @@
+"""What counts as the same delivery: the sender's id where it gives one, else the body and a window.
+
+Called by ``ingress`` for what has passed all other checks. What was accepted is in the ledger; the
+memory here only remembers when a body's window began.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from tocsin.instants import microseconds
+from tocsin.registration import Json, Registration
+from tocsin.seams import Clock
+from tocsin.store import events
+from tocsin.store.connection import Store, Tx
+
+MAX_ID: Final = 255  # characters; a longer id is known by its hash, so that rows and logs stay readable
+MAX_BODIES: Final = 20_000  # 2000 different bodies a second for the default window, some 5 MB
+MAX_RECALLED: Final = 1_000  # events of one trigger looked at after a restart
+BODY_WINDOW_MS: Final = 10_000  # the default of `dedupe.body_window`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryId:
+    """by_body: the sender gave no id, so the same body counted as the same delivery."""
+
+    id: str
+    by_body: bool = False
+
+
+class DeliveryIds:
+    """Gives each delivery its id."""
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._windows: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
+
+    async def of(self, row: Registration, *, headers: list[str], payload: Json, body: bytes) -> DeliveryId:
+        """headers: the values of the header that the trigger names, if any."""
+        given = given_id(row, headers, payload)
+        if given is not None:
+            return DeliveryId(id=given)
+        window = timedelta(milliseconds=settings(row).get("body_window_ms", BODY_WINDOW_MS))
+        digest = hashlib.sha256(body).hexdigest()
+        if not window:
+            return DeliveryId(id=f"{prefix(digest)}{self._now_us()}:{secrets.token_hex(4)}", by_body=True)
+        await self._recall(row, digest, window)
+        return DeliveryId(id=f"{prefix(digest)}{self._first_seen((row.id, digest), window)}", by_body=True)
+
+    async def _recall(self, row: Registration, digest: str, window: timedelta) -> None:
+        """After a restart the database remembers: a sender whose answer was lost sends again."""
+        is_young = self._clock.monotonic() - self._began < window.total_seconds()
+        if not is_young or (row.id, digest) in self._windows:
+            return
+        since = self._clock.now() - window
+
+        def step(tx: Tx) -> int | None:
+            for event in events.listed(
+                tx, registration_id=row.id, state=None, since=since, limit=MAX_RECALLED
+            ):
+                if event.delivery_id.startswith(prefix(digest)):
+                    return int(event.delivery_id.removeprefix(prefix(digest)).split(":")[0])
+            return None
+
+        first_us = await self._store.read(step)
+        if first_us is not None:
+            left = window.total_seconds() - (self._now_us() - first_us) / 1_000_000
+            self._windows.setdefault((row.id, digest), (first_us, self._clock.monotonic() + left))
+
+    def _first_seen(self, key: tuple[str, str], window: timedelta) -> int:
+        """When this body's window began, in µs; it begins now when there is none. Never awaits."""
+        now = self._clock.monotonic()
+        first_us, end = self._windows.get(key, (0, now))
+        if now < end:
+            return first_us
+        first_us = self._now_us()
+        self._windows[key] = (first_us, now + window.total_seconds())
+        self._windows.move_to_end(key)
+        self._forget(now)
+        return first_us
+
+    def _forget(self, now: float) -> None:
+        while self._windows:
+            key, (_, end) = next(iter(self._windows.items()))
+            if now < end and len(self._windows) <= MAX_BODIES:
+                return
+            del self._windows[key]
+
+    def _now_us(self) -> int:
+        return microseconds(self._clock.now())
+
+
+def settings(row: Registration) -> dict[str, Any]:
+    """The trigger's `dedupe` table, as ``config.specs`` wrote it."""
+    found = row.spec.props.get("dedupe")
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def prefix(digest: str) -> str:
+    """The fixed part of a body's ids."""
+    return f"body:{digest}:"
+
+
+def id_header(row: Registration) -> str | None:
+    """The header that the trigger takes ids from."""
+    name = settings(row).get("header")
+    return name if isinstance(name, str) and name else None
+
+
+def given_id(row: Registration, headers: list[str], payload: Json) -> str | None:
+    """The sender's id; None when the trigger asks for none or the delivery has none."""
+    path = settings(row).get("payload")
+    if id_header(row) is not None:
+        text = headers[0].strip() if len(set(headers)) == 1 else ""  # two different ones name nothing
+    else:
+        text = id_text(at(payload, path)) if isinstance(path, str) else ""
+    if not text:
+        return None
+    return text if len(text) <= MAX_ID and text.isprintable() else hashed(text)
+
+
+def hashed(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}"
+
+
+def at(payload: Json, path: str) -> Json:
+    """The value at a dotted path of keys and list positions; None where it leads nowhere."""
+    found = payload
+    for part in path.split("."):
+        if isinstance(found, dict):
+            found = found.get(part)
+        elif isinstance(found, list) and part.isdecimal() and int(part) < len(found):
+            found = found[int(part)]
+        else:
+            return None
+    return found
+
+
+def id_text(value: Json) -> str:
+    """A string as it is, a number as it is written; nothing else is an id."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
