@@ -99,7 +99,7 @@ def settle(registration: Registration, *, attempts: int, outcome: Outcome, now: 
         next_fire = planned_by_run(outcome, now)
     except InvalidSchedule as error:
         return failed(
-            registration, attempts=attempts, outcome=outcome, error=f"next_fire_at: {error}", now=now
+            registration, attempts=attempts, outcome=outcome, error=str(error), now=now
         )
     if outcome.verdict is Verdict.SUCCEEDED:
         return succeeded(registration, next_fire, now)
