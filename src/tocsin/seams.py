@@ -5,6 +5,7 @@ One conformance suite per seam runs for every implementation, fakes included.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -91,8 +92,18 @@ class FileBookmarks(Protocol):
 class Source(Protocol):
     """Something that watches on behalf of one registration and speaks through `Accept`."""
 
+    @property
+    def watching(self) -> asyncio.Event:
+        """Set once it has looked at what it watches for the first time: nothing new is missed then."""
+        ...
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing that it has noticed waits to be recorded."""
+        ...
+
     async def run(self) -> None:
-        """Watch until cancelled. Raises when it cannot go on; the supervisor restarts it with back-off."""
+        """Watch until cancelled. Raises when it cannot go on; running the same object again continues."""
         ...
 
 

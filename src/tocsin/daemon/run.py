@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from tocsin.config.paths import make_private
 from tocsin.daemon import logs
@@ -30,6 +31,9 @@ from tocsin.store import events
 from tocsin.store.connection import Store
 from tocsin.web.app import WebContext
 from tocsin.web.serve import Server
+
+
+FIRST_LOOK_S: Final = 10.0  # a folder that takes longer to read must not keep webhooks waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +105,8 @@ class Engine:
         )
         core.bus.listeners.append(lifecycle.attend)
         core.dispatcher.open(group)
+        await lifecycle.once(core.clock.now())
+        await lifecycle.watch(FIRST_LOOK_S)
         loops = [group.create_task(driver.run(), name=driver.name) for driver in self._drivers(lifecycle)]
         self._catch_signals()
         await self._open_doors()
@@ -158,7 +164,7 @@ class Idle:
 
     async def once(self, _now: datetime) -> float:
         """Look whether anything is held, pending, claimed or settling; a tick until the next look."""
-        if self._lifecycle.is_idle and await self._store.read(events.unfinished) == 0:
+        if self._lifecycle.is_at_rest and await self._store.read(events.unfinished) == 0:
             self._stop()
         return TICK_S / 4
 

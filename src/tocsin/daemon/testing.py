@@ -17,8 +17,8 @@ from tocsin.config.paths import make_private
 from tocsin.daemon.lock import new_holder
 from tocsin.daemon.samples import SAMPLES
 from tocsin.daemon.wiring import Core, open_core
-from tocsin.engine.claims import params
 from tocsin.engine.choosing import named
+from tocsin.engine.claims import params
 from tocsin.engine.controls import by_hand
 from tocsin.engine.runners.command import CommandRunner
 from tocsin.envelope import envelope

@@ -21,7 +21,7 @@ from tocsin.seams import Announce
 from tocsin.store import events, journal, ledger, registrations
 from tocsin.store.connection import Tx
 
-MAX_DEPTH: Final = 8  # a longer chain of triggers is a loop in all but name
+MAX_DEPTH: Final = 8  # DESIGN section 8; a longer chain of triggers is a loop in all but name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,4 +246,4 @@ def chain_cut(occurrence: Occurrence) -> str | None:
     lineage = () if occurrence.cause is None else occurrence.cause.lineage
     if occurrence.registration_id in lineage:
         return "cycle"
-    return "depth" if len(lineage) >= MAX_DEPTH else None
+    return "depth" if len(lineage) > MAX_DEPTH else None

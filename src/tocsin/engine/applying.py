@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
 
 from tocsin.config.plan import Plan
 from tocsin.engine.disarming import disarm, drop_all
@@ -19,13 +18,6 @@ from tocsin.seams import Announce, SecretStore
 from tocsin.settings import Configuration
 from tocsin.store import installations, journal, registrations, workflows
 from tocsin.store.connection import Tx
-
-SCOPE: Final = (
-    "paths",
-    "recursive",
-    "match",
-    "ignore",
-)  # what a files source looks at; another scope, another baseline
 
 
 class Applier:
@@ -112,8 +104,6 @@ class Applier:
             installations.insert(tx, installation_id, spec, now)
             return installation_id
         installations.update_props(tx, row.installation_id, spec.props)
-        if any(row.spec.props.get(key) != spec.props.get(key) for key in SCOPE):
-            installations.move_cursor(tx, row.installation_id, None)
         return row.installation_id
 
     def _return(self, tx: Tx, name: str, now: datetime) -> None:

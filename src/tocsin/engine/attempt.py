@@ -39,10 +39,9 @@ class Attempts:
 
     async def run(self, claim: Claim) -> None:
         """Start the claim's run, wait for its end, settle."""
-        request = request_of(claim, self._paths)
-        outcome = await self._outcome(claim, request)
+        outcome = await self._outcome(claim)
         await self._settle(claim, outcome)
-        await asyncio.to_thread(shutil.rmtree, request.run_dir, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, self._paths.runs / claim.ref.run_id, ignore_errors=True)
 
     async def _settle(self, claim: Claim, outcome: Outcome) -> None:
         """Until it is written: an outcome that was lost here would run the command again."""
@@ -63,9 +62,9 @@ class Attempts:
         for handle in list(self._handles.values()):
             await handle.cancel(interrupted=True)
 
-    async def _outcome(self, claim: Claim, request: RunRequest) -> Outcome:
+    async def _outcome(self, claim: Claim) -> Outcome:
         try:
-            return await self._supervised(claim, request)
+            return await self._supervised(claim, request_of(claim, self._paths))
         except SpawnFailed as error:
             verdict = Verdict.FAILED_PERMANENTLY if error.permanent else Verdict.FAILED
             return Outcome(verdict=verdict, error=str(error))
@@ -84,8 +83,13 @@ class Attempts:
             del self._handles[request.run_id]
 
     async def _remember(self, run_id: str, process: ProcessFacts | None) -> None:
-        if process is not None:
+        """Note the run's process. A disk that is full now must not part us from what already runs."""
+        if process is None:
+            return
+        try:
             await self._store.write(lambda tx: runs.set_process(tx, run_id, process))
+        except StoreUnusable as error:
+            self._announce(Trouble(where=f"noting the process of {run_id}", error=str(error)))
 
 
 def started(claim: Claim) -> RunStarted:

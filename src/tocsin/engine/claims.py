@@ -151,8 +151,7 @@ def has_budget(tx: Tx, registration: Registration) -> bool:
     limit = registration.spec.max_runs
     if limit is None:
         return True
-    under_way = events.claims_of(tx, registration_id=registration.id, workflow=registration.spec.workflow)
-    return registration.runs_since_armed + under_way < limit
+    return registration.runs_since_armed + events.claims_of(tx, registration.id) < limit
 
 
 def params(

@@ -7,6 +7,7 @@ lose or double it; its delivery id is the planned instant, so the ledger stops r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -35,9 +36,13 @@ class Clockwork:
         self._store = store
         self._announce = announce
         self._claims = claims
+        self._looked: datetime | None = None
 
     async def once(self, now: datetime) -> float:
         """Fire what is due, end what has expired. Seconds until the next look, 0 when more is due now."""
+        if self._looked is None or now < self._looked:
+            await self._store.write(lambda tx: replan(tx, now))
+        self._looked = now
         upcoming = await self._store.read(next_look)
         if upcoming is None:
             return TICK_S
@@ -85,6 +90,21 @@ class Clockwork:
         journal.write(tx, "schedule unusable", registration_id=registration.id, reason=str(error), now=now)
         trouble = Trouble(where=f"schedule of {registration.spec.name}", error=str(error))
         tx.after_commit(partial(self._announce, trouble))
+
+
+def replan(tx: Tx, now: datetime) -> None:
+    """Bring forward what was planned by a clock that ran ahead; the ledger stops what has fired already."""
+    for registration in registrations.present(tx):
+        due = registration.next_fire_at
+        if due is None or due <= now or registration.next_fire_run is not None or not registration.enabled:
+            continue
+        with suppress(InvalidSchedule):  # set aside when it comes due
+            upcoming = next_fire(registration, now)
+            if upcoming is not None and upcoming < due:
+                registrations.plan_next(tx, registration.id, upcoming)
+                journal.write(
+                    tx, "planned anew", registration_id=registration.id, reason="clock set back", now=now
+                )
 
 
 def next_look(tx: Tx) -> datetime | None:

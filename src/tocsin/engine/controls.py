@@ -15,6 +15,7 @@ from tocsin.config.convert import trigger_spec
 from tocsin.config.load import Loaded, load
 from tocsin.config.plan import Plan, plan
 from tocsin.engine.accept import Acceptor
+from tocsin.engine.admission import MAX_DEPTH, chain_cut
 from tocsin.engine.applying import Applier, secret_name
 from tocsin.engine.choosing import named, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
@@ -110,11 +111,9 @@ class Controls:
         """Record a fire by hand. Raises NotFound, and Refused when it is off or would fire itself."""
         now = self._clock.now()
         registration = await self._store.read(lambda tx: named(tx, name))
-        if cause is not None and registration.id in cause.lineage:
-            raise Refused(f"{name} is part of the chain that fires it: a cycle")
-        answer = await self._acceptor.accept(
-            by_hand(registration, payload, key or new_id("key", now), cause, now)
-        )
+        occurrence = by_hand(registration, payload, key or new_id("key", now), cause, now)
+        refuse_loop(name, occurrence)
+        answer = await self._acceptor.accept(occurrence)
         if not isinstance(answer, Accepted | Duplicate):
             raise Refused(f"{name} is {answer.reason}: `tocsin enable {name}` first")
         event = await self._store.read(lambda tx: events.by_id(tx, answer.event_id))
@@ -214,6 +213,14 @@ def applied(path: Path, made: Plan) -> ConfigApplied:
     return ConfigApplied(
         path=str(path), added=len(made.added), changed=len(made.changed), disabled=len(made.removed)
     )
+
+
+def refuse_loop(name: str, occurrence: Occurrence) -> None:
+    cut = chain_cut(occurrence)
+    if cut == "cycle":
+        raise Refused(f"{name} is part of the chain that fires it: a cycle")
+    if cut is not None:
+        raise Refused(f"{name} would stand at the end of more than {MAX_DEPTH} triggers that fire each other")
 
 
 def by_hand(

@@ -58,6 +58,7 @@ class Dispatcher:
         Returns when all is settled.
         """
         self._claims.close()
+        await self._store.drain()  # what a commit under way has taken is launched when it ends
         await self._let_end(grace_s, hurry)
         while self._running:  # a run may have been between its claim and its start
             await self._attempts.interrupt()

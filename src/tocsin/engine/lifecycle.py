@@ -15,7 +15,7 @@ from typing import Final
 from tocsin.engine.driver import TICK_S
 from tocsin.notices import Notice, SourceFailed, SourceRecovered
 from tocsin.registration import Json, Registration
-from tocsin.seams import Announce, SourceFactory
+from tocsin.seams import Announce, Source, SourceFactory
 from tocsin.store import installations, registrations
 from tocsin.store.connection import Store, Tx
 
@@ -26,6 +26,7 @@ BACKOFF_CEILING_S: Final = 60  # a source that was mended works again within a m
 class Running:
     """A source's task, and the settings it was started with."""
 
+    source: Source
     task: asyncio.Task[None]
     props: Json
     baseline: Json
@@ -75,8 +76,25 @@ class Lifecycle:
         return {row.id: row for row in rows}, cursors
 
     def _start(self, registration: Registration, baseline: Json) -> None:
-        task = self._group.create_task(self._supervise(registration), name=f"source-{registration.spec.name}")
-        self._running[registration.id] = Running(task=task, props=registration.spec.props, baseline=baseline)
+        source, name = self._factories[registration.spec.component](registration), registration.spec.name
+        task = self._group.create_task(self._supervise(source, name), name=f"source-{name}")
+        self._running[registration.id] = Running(
+            source=source, task=task, props=registration.spec.props, baseline=baseline
+        )
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no source has noticed anything that is not recorded yet."""
+        return all(running.source.at_rest for running in self._running.values())
+
+    async def watch(self, seconds: float) -> None:
+        """Wait until every source has looked at what it watches, at most this long."""
+        watching = [running.source.watching.wait() for running in self._running.values()]
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*watching)
+        except TimeoutError:
+            return
 
     async def stop(self) -> None:
         """End every source; what they had not recorded yet is found again at the next start."""
@@ -88,13 +106,13 @@ class Lifecycle:
         task.cancel()
         await asyncio.wait([task])
 
-    async def _supervise(self, registration: Registration) -> None:
+    async def _supervise(self, source: Source, name: str) -> None:
         failures = 0
         while True:
             try:
-                await self._factories[registration.spec.component](registration).run()
+                await source.run()
             except Exception as error:  # noqa: BLE001 - one source's fault must not end the others
-                self._announce(SourceFailed(registration=registration.spec.name, error=f"{error!r}"))
+                self._announce(SourceFailed(registration=name, error=f"{error!r}"))
             failures += 1
             await asyncio.sleep(min(2**failures, BACKOFF_CEILING_S))
 

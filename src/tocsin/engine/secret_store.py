@@ -45,13 +45,37 @@ class FileSecrets:
     def _save(self, secrets: dict[str, str]) -> None:
         """Replace the file whole: a crash leaves the old one or the new one."""
         text = "".join(f"{quoted(key)} = {quoted(value)}\n" for key, value in sorted(secrets.items()))
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self._path.parent, prefix=".secrets-")  # made 0600
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace(self._path, text)
+        except OSError as error:
+            raise StoreUnusable(f"{self._path} cannot be written: {error}") from error
+
+
+def replace(path: Path, text: str) -> None:
+    """Put the text in the file's place, on disk, mode 0600. Leaves nothing behind when it fails."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".secrets-")  # made 0600
+    try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(self._path)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """A file's new place is on disk only when its folder is."""
+    if os.name == "nt":  # a folder cannot be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def quoted(text: str) -> str:

@@ -1,0 +1,169 @@
+"""What a run reported: JSON lines in the file `$TOCSIN_OUTPUT`.
+
+Read when a run has ended, and again for a run that was lost with its engine.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import stat
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final, NoReturn, cast
+
+from tocsin.engine.runners.jsontext import compact
+from tocsin.registration import Json
+from tocsin.run import Outputs
+
+OWN_KEYS: Final = frozenset({"state", "next_fire_at", "cost_usd"})
+STATE_CAP: Final = 64 * 1024  # bytes of compact UTF-8 JSON (DESIGN section 8)
+FILE_CAP: Final = 4 * 1024 * 1024  # bytes; as much as a source may send in (DESIGN section 10)
+DEEPEST: Final = 256  # levels; far below where Python's own recursion ends, on whatever stack it is written
+
+
+class _BadLine(ValueError):
+    """A line that cannot be used; the text goes on after `output line N`."""
+
+
+def read_outputs(path: Path) -> tuple[Outputs, str | None]:
+    """The outputs in the file, later keys winning, and the first thing that is wrong with it.
+
+    A bad line does not touch the keys of the good ones. A state over its cap is left out, so that
+    the old one is kept. A file that is not there is empty.
+    """
+    data, too_long = _read(path)
+    document, bad_line = _merge(io.BytesIO(data))
+    too_big = _state_problem(document)
+    if too_big is not None:
+        del document["state"]
+    return _outputs(document), too_long or bad_line or too_big
+
+
+def _read(path: Path) -> tuple[bytes, str | None]:
+    """The first `FILE_CAP` bytes; the command may have put anything at all in the file's place."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b"", None
+    except OSError as error:
+        return b"", f"output cannot be read: {error.strerror}"
+    try:
+        return _read_open(file, os.fstat(file))
+    finally:
+        os.close(file)
+
+
+def _read_open(file: int, facts: os.stat_result) -> tuple[bytes, str | None]:
+    if not stat.S_ISREG(facts.st_mode):
+        return b"", "output is not a regular file"
+    data = os.read(file, FILE_CAP)
+    if facts.st_size <= FILE_CAP:
+        return data, None
+    return data[: data.rfind(b"\n") + 1], f"output is {facts.st_size} bytes, over the cap of 4 MiB"
+
+
+def _merge(lines: Iterable[bytes]) -> tuple[dict[str, Json], str | None]:
+    """All keys of the good lines, and the first bad line."""
+    document: dict[str, Json] = {}
+    problem = None
+    for number, line in enumerate(lines, 1):
+        try:
+            document.update(_parse(line.strip()) if line.strip() else {})
+        except _BadLine as error:
+            problem = problem or f"output line {number} {error}"
+    return document, problem
+
+
+def _parse(line: bytes) -> Mapping[str, Json]:
+    """One line's object. Raises _BadLine."""
+    found = _decode(line)
+    if not isinstance(found, dict):
+        raise _BadLine("is not a JSON object")
+    if line.count(b"{") + line.count(b"[") > DEEPEST and _deeper_than(found, DEEPEST):
+        raise _BadLine("is nested too deeply")
+    _check_text(found)
+    _check_cost(found.get("cost_usd"))
+    return found
+
+
+def _decode(line: bytes) -> object:
+    """The line's value, strictly JSON."""
+    try:
+        return json.loads(
+            line.decode(), parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
+        )
+    except UnicodeDecodeError as error:
+        raise _BadLine("is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise _BadLine(f"is not JSON: {error.msg} at column {error.colno}") from error
+    except RecursionError as error:
+        raise _BadLine("is nested too deeply") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _BadLine(f"holds {name}, which is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _BadLine("holds a number that is out of range")
+    return number
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:  # CPython reads at most sys.get_int_max_str_digits() digits
+        raise _BadLine(f"holds a number of {len(text)} digits") from error
+
+
+def _deeper_than(value: object, levels: int) -> bool:
+    """Whether containers are nested more than `levels` deep."""
+    layer = [value]
+    for _ in range(levels):
+        layer = [child for node in layer for child in _children(node)]
+    return any(isinstance(node, dict | list) for node in layer)
+
+
+def _children(node: object) -> Iterable[object]:
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list) else ()
+
+
+def _check_text(found: Mapping[str, Json]) -> None:
+    """Half of a surrogate pair passes JSON's grammar but no database."""
+    try:
+        compact(found).encode()
+    except UnicodeEncodeError as error:
+        raise _BadLine("holds text that is not Unicode") from error
+
+
+def _check_cost(cost: Json) -> None:
+    if cost is None:
+        return
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost <= sys.float_info.max:
+        raise _BadLine("has a `cost_usd` that is not a number of 0 or more")
+
+
+def _state_problem(document: Mapping[str, Json]) -> str | None:
+    """What is wrong with the state as it ended up, if anything."""
+    size = len(compact(document.get("state")).encode())
+    return f"state is {size} bytes, over the cap of 64 KiB" if size > STATE_CAP else None
+
+
+def _outputs(document: Mapping[str, Json]) -> Outputs:
+    """The record of what is left."""
+    cost = cast("int | float | None", document.get("cost_usd"))
+    return Outputs(
+        present=frozenset(document),
+        state=document.get("state"),
+        next_fire_at=document.get("next_fire_at"),
+        cost_usd=None if cost is None else float(cost),
+        result={key: value for key, value in document.items() if key not in OWN_KEYS},
+    )
