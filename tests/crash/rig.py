@@ -65,7 +65,10 @@ class Home:
         log = (self.path / "up.log").open("ab")
         with log:
             self.engine = subprocess.Popen(
-                self.command("up", "--port", "0", *flags), env=self.environ(), stderr=log, start_new_session=True
+                self.command("up", "--port", "0", *flags),
+                env=self.environ(),
+                stderr=log,
+                start_new_session=True,
             )
         until(self.is_ready, "the engine is ready")
         return str(self.json("status")["engine"]["url"])

@@ -32,7 +32,6 @@ from tocsin.store.connection import Store
 from tocsin.web.app import WebContext
 from tocsin.web.serve import Server
 
-
 FIRST_LOOK_S: Final = 10.0  # a folder that takes longer to read must not keep webhooks waiting
 
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from tocsin.engine.driver import TICK_S
 from tocsin.notices import Notice, SourceFailed, SourceRecovered
@@ -22,14 +22,16 @@ from tocsin.store.connection import Store, Tx
 BACKOFF_CEILING_S: Final = 60  # a source that was mended works again within a minute
 
 
+Settings: TypeAlias = tuple[Mapping[str, Json], datetime] | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
     """A source's task, and the settings it was started with."""
 
     source: Source
     task: asyncio.Task[None]
-    props: Json
-    baseline: Json
+    settings: Settings
 
 
 class Lifecycle:
@@ -59,28 +61,23 @@ class Lifecycle:
 
     async def once(self, _now: datetime) -> float:
         """Start, restart and stop sources as the rows say; a tick until the next look."""
-        wanted, baselines = await self._store.read(self._wanted)
+        wanted = await self._store.read(self._wanted)
         for id_, running in list(self._running.items()):
-            row = wanted.get(id_)
-            if row is None or running.props != row.spec.props or stale(running.baseline, baselines[id_]):
+            if running.settings != settings_of(wanted.get(id_)):
                 await self._stop(id_)
         for id_, registration in wanted.items():
             if id_ not in self._running:
-                self._start(registration, baselines[id_])
+                self._start(registration)
         await self._write_ailments()
         return TICK_S
 
-    def _wanted(self, tx: Tx) -> tuple[dict[str, Registration], dict[str, Json]]:
-        rows = [row for component in self._factories for row in registrations.active(tx, component)]
-        cursors = {row.id: installations.cursor(tx, row.installation_id) for row in rows}
-        return {row.id: row for row in rows}, cursors
+    def _wanted(self, tx: Tx) -> dict[str, Registration]:
+        return {row.id: row for component in self._factories for row in registrations.active(tx, component)}
 
-    def _start(self, registration: Registration, baseline: Json) -> None:
+    def _start(self, registration: Registration) -> None:
         source, name = self._factories[registration.spec.component](registration), registration.spec.name
         task = self._group.create_task(self._supervise(source, name), name=f"source-{name}")
-        self._running[registration.id] = Running(
-            source=source, task=task, props=registration.spec.props, baseline=baseline
-        )
+        self._running[registration.id] = Running(source=source, task=task, settings=settings_of(registration))
 
     @property
     def is_at_rest(self) -> bool:
@@ -117,9 +114,12 @@ class Lifecycle:
             await asyncio.sleep(min(2**failures, BACKOFF_CEILING_S))
 
     async def _write_ailments(self) -> None:
-        ailments, self._ailments = self._ailments, {}
-        if ailments:
-            await self._store.write(lambda tx: write_ailments(tx, ailments))
+        told = dict(self._ailments)
+        if told:
+            await self._store.write(lambda tx: write_ailments(tx, told))
+        self._ailments = {
+            name: now for name, now in self._ailments.items() if name not in told or told[name] != now
+        }
 
 
 def write_ailments(tx: Tx, ailments: Mapping[str, str | None]) -> None:
@@ -129,6 +129,6 @@ def write_ailments(tx: Tx, ailments: Mapping[str, str | None]) -> None:
             installations.trouble(tx, registration.installation_id, error)
 
 
-def stale(started_with: Json, now: Json) -> bool:
-    """Whether a baseline was taken back since the source was started (it has to take another)."""
-    return started_with is not None and now is None
+def settings_of(registration: Registration | None) -> Settings:
+    """What a source has to be started again for: other settings, or a new arming. None for no row."""
+    return None if registration is None else (registration.spec.props, registration.armed_at)
