@@ -5,7 +5,6 @@ One conformance suite per seam runs for every implementation, fakes included.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -89,11 +88,23 @@ class FileBookmarks(Protocol):
         ...
 
 
+class Flag(Protocol):
+    """Something that becomes true once; `asyncio.Event` is one."""
+
+    def is_set(self) -> bool:
+        """Whether it is true by now."""
+        ...
+
+    async def wait(self) -> bool:
+        """Return once it is true."""
+        ...
+
+
 class Source(Protocol):
     """Something that watches on behalf of one registration and speaks through `Accept`."""
 
     @property
-    def watching(self) -> asyncio.Event:
+    def watching(self) -> Flag:
         """Set once it has looked at what it watches for the first time: nothing new is missed then."""
         ...
 

@@ -54,6 +54,7 @@ class Written:
         return key in self.whole or key in meant(self.faults)
 
     def sources(self) -> list[str]:
+        """The source keys that the table itself has, in their usual order."""
         return [key for key in SOURCES if key in self.own]
 
 

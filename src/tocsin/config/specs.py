@@ -46,6 +46,7 @@ _OVERLAPS: Final = {
 
 
 def schedule_of(table: TriggerTable, around: Around) -> Schedule | None:
+    """The table's schedule; None when its source is another kind."""
     if table.cron is not None:
         return Cron(expr=table.cron, tz=table.tz or around.engine.tz)
     if table.every is not None:
@@ -54,6 +55,7 @@ def schedule_of(table: TriggerTable, around: Around) -> Schedule | None:
 
 
 def spec_of(name: str, source: str, table: TriggerTable, around: Around) -> TriggerSpec:
+    """The record of a table without faults; source is the key that names its kind."""
     kind = _KINDS[source]
     workflow_name = table.workflow or ""
     return TriggerSpec(

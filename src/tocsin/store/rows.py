@@ -33,18 +33,22 @@ UNSIGNED: Final = 1 << 64  # inode numbers fill all 64 bits on some file systems
 
 
 def at_us(at: datetime | None) -> int | None:
+    """A column's microseconds."""
     return None if at is None else microseconds(at)
 
 
 def at(us: int | None) -> datetime | None:
+    """A column's instant."""
     return None if us is None else instant(us)
 
 
 def dump(value: Json) -> str:
+    """Compact JSON in ASCII. Raises ValueError for NaN and infinities."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def load(text: str | None) -> Any:
+    """The value of a JSON column; None for NULL."""
     return None if text is None else json.loads(text)
 
 
@@ -122,6 +126,7 @@ def spec_of(row: Row) -> TriggerSpec:
 
 
 def registration_of(row: Row) -> Registration:
+    """A row of `registration_rows`."""
     return Registration(
         id=row["id"],
         spec=spec_of(row),
@@ -153,6 +158,7 @@ def cause_of(row: Row) -> Cause | None:
 
 
 def event_of(row: Row) -> Event:
+    """A row of `event_rows`."""
     return Event(
         seq=row["seq"],
         id=row["id"],
@@ -180,6 +186,7 @@ def event_of(row: Row) -> Event:
 
 
 def run_of(row: Row) -> Run:
+    """A row of `run_rows`."""
     return Run(
         seq=row["seq"],
         id=row["id"],
@@ -222,6 +229,7 @@ def workflow_of(row: Row) -> Workflow:
 
 
 def mark_of(row: Row) -> FileMark:
+    """A row of `files`."""
     return FileMark(
         path=row["path"],
         generation=row["generation"],
@@ -233,6 +241,7 @@ def mark_of(row: Row) -> FileMark:
 
 
 def mark_columns(mark: FileMark) -> dict[str, Any]:
+    """The columns of `files` but the installation."""
     signed = mark.inode if mark.inode < UNSIGNED // 2 else mark.inode - UNSIGNED
     return {
         "path": mark.path,

@@ -1,0 +1,1 @@
+"""The command runner, proved with real little commands."""
