@@ -19,7 +19,7 @@ import aiosqlite
 
 from tocsin.errors import StoreUnusable
 from tocsin.store import queries
-from tocsin.store.migrate import check_version, migrate
+from tocsin.store.migrate import migrate, prepare, require_current
 
 T = TypeVar("T")
 Step = Callable[["Tx"], T]
@@ -98,8 +98,11 @@ class Store:
         return result
 
     async def read(self, step: Step[T]) -> T:
-        """Run one step on the reader, in one snapshot."""
-        return await on_thread(self._reader, lambda connection: in_snapshot(connection, step))
+        """Run one step on the reader, in one snapshot. Raises what the step raised, or StoreUnusable."""
+        try:
+            return await on_thread(self._reader, lambda connection: in_snapshot(connection, step))
+        except sqlite3.Error as error:
+            raise StoreUnusable(f"{self.path} cannot be read: {error}") from error
 
     async def drain(self) -> None:
         """Wait until every step handed in so far is committed or refused."""
@@ -117,13 +120,15 @@ class Store:
     async def _commit(self, batch: Sequence[Job[Any]]) -> None:
         try:
             await on_thread(self._writer, lambda connection: commit(connection, batch))
-        except ValueError as error:  # aiosqlite's word for a closed connection
+        except sqlite3.Error as error:
             for job in batch:
-                job.error = StoreUnusable(f"{self.path} is closed: {error}")
+                job.error = StoreUnusable(f"{self.path} cannot be written: {error}")
 
 
 async def on_thread(connection: aiosqlite.Connection, function: Callable[[sqlite3.Connection], T]) -> T:
     """Run a function with the raw connection on its thread: the one place that needs aiosqlite's inside."""
+    if not connection._running or connection._connection is None:  # noqa: SLF001
+        raise sqlite3.ProgrammingError("it is closed")
     execute: Callable[[Callable[[], T]], Awaitable[T]] = connection._execute  # noqa: SLF001
     return await execute(lambda: function(connection._conn))  # noqa: SLF001
 
@@ -133,7 +138,8 @@ def in_snapshot(connection: sqlite3.Connection, step: Step[T]) -> T:
     try:
         return step(Tx(connection))
     finally:
-        connection.execute("COMMIT")
+        if connection.in_transaction:  # an I/O error may have ended it
+            connection.execute("COMMIT")
 
 
 def commit(connection: sqlite3.Connection, batch: Sequence[Job[Any]]) -> None:
@@ -158,18 +164,27 @@ def attempt(connection: sqlite3.Connection, job: Job[Any]) -> None:
         job.result = job.step(tx)
         job.afterwards = tx.afterwards
     except Exception as error:  # handed to the caller, whose step it was
-        if not connection.in_transaction:  # a full disk rolls everything back, savepoints included
-            raise sqlite3.OperationalError(f"the transaction was rolled back: {error}") from error
+        if is_trouble(error) or not connection.in_transaction:  # a full disk may have rolled everything back
+            raise sqlite3.OperationalError(str(error)) from error
         connection.execute("ROLLBACK TO step")
         job.error = error
     connection.execute("RELEASE step")
 
 
+def is_trouble(error: Exception) -> bool:
+    """Whether it is the database's own (full, locked, damaged) and not the step's (a refused row)."""
+    return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
+
+
 def answer(job: Job[Any]) -> None:
-    """Tell the world, then the caller (who may be gone)."""
+    """Tell the world, then the caller (who may be gone).
+
+    Callbacks go through the loop, which keeps their order and reports one that raises: the writer
+    outlives it, and the caller is answered.
+    """
     if job.error is None:
         for callback in job.afterwards:
-            callback()
+            asyncio.get_running_loop().call_soon(callback)
     if job.future.cancelled():
         return
     if job.error is None:
@@ -191,7 +206,7 @@ async def open_store(path: Path) -> AsyncIterator[Store]:
 
 async def opened(path: Path, stack: AsyncExitStack) -> Store:
     try:
-        prepare(path)
+        prepare(path, WRITER_PRAGMAS)
         writer = await stack.enter_async_context(connect(path, WRITER_PRAGMAS))
         await on_thread(writer, lambda connection: migrate(connection, path))
         reader = await stack.enter_async_context(connect(path, READER_PRAGMAS))
@@ -206,26 +221,23 @@ async def open_reader(path: Path) -> AsyncIterator[Store]:
     async with AsyncExitStack() as stack:
         try:
             reader = await stack.enter_async_context(connect(path, READER_PRAGMAS, mode="ro"))
-            await on_thread(reader, lambda connection: check_version(connection, path))
+            await on_thread(reader, lambda connection: require_current(connection, path))
         except sqlite3.Error as error:
             raise StoreUnusable(f"{path}: {error}") from error
         yield Store(reader, reader, path)
-
-
-def prepare(path: Path) -> None:
-    """Make the file private before SQLite can make it otherwise."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.touch(mode=0o600, exist_ok=True)
 
 
 @asynccontextmanager
 async def connect(
     path: Path, pragmas: Sequence[str], *, mode: str = "rw"
 ) -> AsyncIterator[aiosqlite.Connection]:
-    async with aiosqlite.connect(
-        f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None
-    ) as connection:
+    connection = aiosqlite.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None)
+    try:
+        await connection
         connection.row_factory = sqlite3.Row
         for pragma in pragmas:
             await connection.execute_fetchall(pragma)
         yield connection
+    finally:
+        await connection.close()
+        connection._thread.join()  # noqa: SLF001 - after a failed opening, its last word must find the loop open

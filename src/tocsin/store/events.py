@@ -119,12 +119,17 @@ def lane_busy(tx: Tx, lane: str) -> str | None:
 
 
 def promote(tx: Tx, lane: str | None, now: datetime) -> str | None:
-    """After an exit: the lane's next event becomes claimable. Returns its id, None when nobody waits."""
-    head = None if lane is None else tx.one("events.lane_head", lane=lane)
-    if head is None or head["state"] != State.HELD:
+    """After an exit: the lane's next event becomes claimable, unless the lane is held by another.
+
+    Returns its id, None when nobody is promoted.
+    """
+    if lane is None or lane_busy(tx, lane) is not None:
         return None
-    tx.run("events.promote", id=head["id"], now=microseconds(now))
-    return str(head["id"])
+    following = tx.one("events.lane_next", lane=lane)
+    if following is None:
+        return None
+    tx.run("events.promote", id=following["id"], now=microseconds(now))
+    return str(following["id"])
 
 
 def headless_lanes(tx: Tx) -> list[str]:
@@ -154,9 +159,9 @@ def claims_by_workflow(tx: Tx) -> Mapping[str, int]:
     return {row["workflow"]: row["claims"] for row in tx.all("events.claimed_by_workflow")}
 
 
-def claims_of(tx: Tx, *, registration_id: str, workflow: str) -> int:
+def claims_of(tx: Tx, registration_id: str) -> int:
     """How many events of a registration are claimed."""
-    row = tx.one("events.claimed_by_registration", registration_id=registration_id, workflow=workflow)
+    row = tx.one("events.claimed_by_registration", registration_id=registration_id)
     return 0 if row is None else int(row["claims"])
 
 

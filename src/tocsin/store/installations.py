@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any, Final
 
 from tocsin.instants import microseconds
 from tocsin.registration import Json, TriggerSpec
 from tocsin.seams import FileMark
-from tocsin.store.connection import Tx
-from tocsin.store.rows import dump, load, mark_columns, mark_of
+from tocsin.store.connection import Row, Tx
+from tocsin.store.rows import dump, load
+
+UNSIGNED: Final = 1 << 64  # inode numbers fill all 64 bits on some file systems; SQLite's integers are signed
 
 
 def insert(tx: Tx, id_: str, spec: TriggerSpec, now: datetime) -> None:
@@ -57,3 +60,28 @@ def put_marks(tx: Tx, id_: str, marks_: Iterable[FileMark]) -> None:
     """Write paths as last settled."""
     for mark in marks_:
         tx.run("files.put", installation_id=id_, **mark_columns(mark))
+
+
+def mark_of(row: Row) -> FileMark:
+    """A row of `files`."""
+    return FileMark(
+        path=row["path"],
+        generation=row["generation"],
+        size=row["size"],
+        mtime_ns=row["mtime_ns"],
+        inode=row["inode"] % UNSIGNED,
+        gone=row["state"] == "gone",
+    )
+
+
+def mark_columns(mark: FileMark) -> dict[str, Any]:
+    """The columns of `files` but the installation."""
+    signed = mark.inode if mark.inode < UNSIGNED // 2 else mark.inode - UNSIGNED
+    return {
+        "path": mark.path,
+        "generation": mark.generation,
+        "size": mark.size,
+        "mtime_ns": mark.mtime_ns,
+        "inode": signed,
+        "state": "gone" if mark.gone else "known",
+    }

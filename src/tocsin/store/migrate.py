@@ -5,9 +5,11 @@ Runs on the database's thread, before anything else uses the connection.
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import tempfile
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -28,6 +30,30 @@ def migrations() -> Sequence[tuple[int, str]]:
 def version(connection: sqlite3.Connection) -> int:
     """The number of the last migration that was applied; 0 for an empty database."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def prepare(path: Path, pragmas: Sequence[str]) -> None:
+    """See to it that there is a file, and that it is private before SQLite can make it otherwise."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        with suppress(OSError):  # somebody was faster; or no hard links here, then it is made in place
+            create(path, pragmas)
+    path.touch(mode=0o600, exist_ok=True)
+
+
+def create(path: Path, pragmas: Sequence[str]) -> None:
+    """Make a new database whole, then put it in its place, so that nobody meets half of one.
+
+    Raises FileExistsError when another process was first, and OSError where there are no hard links.
+    """
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+        fresh = Path(folder) / path.name
+        fresh.touch(mode=0o600)
+        with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
+            for pragma in pragmas:
+                connection.execute(pragma)
+            migrate(connection, fresh)
+        os.link(fresh, path)
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
@@ -55,9 +81,24 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
     return present
 
 
+def require_current(connection: sqlite3.Connection, path: Path) -> None:
+    """For a reader, which cannot migrate. Raises StoreUnusable for a database of another shape."""
+    present, latest = check_version(connection, path), migrations()[-1][0]
+    if present < latest:
+        raise StoreUnusable(
+            f"{path} has shape {present}, older than this tocsin's {latest}: `tocsin up` brings it up to date"
+        )
+
+
 def apply(connection: sqlite3.Connection, number: int, script: str) -> None:
-    """One migration and its number, or nothing."""
-    connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+    """One migration and its number, or nothing; nothing either when another process was faster."""
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+    except sqlite3.Error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if version(connection) < number:
+            raise
 
 
 def back_up(connection: sqlite3.Connection, target: Path) -> None:

@@ -1,11 +1,11 @@
-"""Rows into records and back: the only module that knows both columns and records."""
+"""Rows into records and back, but for `files`, whose columns stand with their verbs in ``installations``."""
 
 from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from tocsin.event import Cause, Event, Origin, State
 from tocsin.instants import instant, microseconds
@@ -25,11 +25,8 @@ from tocsin.registration import (
     TriggerSpec,
 )
 from tocsin.run import Run, RunState
-from tocsin.seams import FileMark
 from tocsin.settings import Workflow
 from tocsin.store.connection import Row
-
-UNSIGNED: Final = 1 << 64  # inode numbers fill all 64 bits on some file systems; SQLite's integers are signed
 
 
 def at_us(at: datetime | None) -> int | None:
@@ -226,28 +223,3 @@ def workflow_of(row: Row) -> Workflow:
         outputs=tuple(spec["outputs"]),
         permanent_exit_codes=tuple(spec["permanent_exit_codes"]),
     )
-
-
-def mark_of(row: Row) -> FileMark:
-    """A row of `files`."""
-    return FileMark(
-        path=row["path"],
-        generation=row["generation"],
-        size=row["size"],
-        mtime_ns=row["mtime_ns"],
-        inode=row["inode"] % UNSIGNED,
-        gone=row["state"] == "gone",
-    )
-
-
-def mark_columns(mark: FileMark) -> dict[str, Any]:
-    """The columns of `files` but the installation."""
-    signed = mark.inode if mark.inode < UNSIGNED // 2 else mark.inode - UNSIGNED
-    return {
-        "path": mark.path,
-        "generation": mark.generation,
-        "size": mark.size,
-        "mtime_ns": mark.mtime_ns,
-        "inode": signed,
-        "state": "gone" if mark.gone else "known",
-    }

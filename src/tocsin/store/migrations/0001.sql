@@ -168,7 +168,7 @@ CREATE TABLE events (
 -- Partial indexes only: settled history never slows the queue down.
 CREATE INDEX events_ready ON events (workflow, next_fire_at, seq) WHERE state = 'pending';
 CREATE INDEX events_claimed ON events (workflow, registration_id) WHERE state = 'claimed';
-CREATE INDEX events_lane ON events (lane, seq)
+CREATE INDEX events_lane ON events (lane, state, seq)
   WHERE state IN ('held', 'pending', 'claimed') AND lane IS NOT NULL;
 CREATE INDEX events_waiting ON events (registration_id, seq) WHERE state IN ('held', 'pending');
 CREATE INDEX events_blocked ON events (registration_id, blocked_by) WHERE blocked_by IS NOT NULL;

@@ -40,15 +40,15 @@ SELECT state, count(*) AS events FROM events GROUP BY state;
 SELECT count(*) AS events FROM events
 WHERE state IN ('held', 'pending', 'claimed') AND (:origin IS NULL OR origin = :origin);
 
--- name: events.lane_head
--- The unfinished event that was first in a lane.
-SELECT id, state FROM events
-WHERE lane = :lane AND state IN ('held', 'pending', 'claimed') ORDER BY seq LIMIT 1;
+-- name: events.lane_next
+-- The event that has waited longest in a lane.
+SELECT id FROM events
+WHERE lane = :lane AND state IN ('held', 'pending', 'claimed') AND state = 'held' ORDER BY seq LIMIT 1;
 
 -- name: events.lane_busy
 -- The event that holds a lane: pending or claimed.
 SELECT id FROM events
-WHERE lane = :lane AND state IN ('held', 'pending', 'claimed') AND state <> 'held' ORDER BY seq LIMIT 1;
+WHERE lane = :lane AND state IN ('held', 'pending', 'claimed') AND state IN ('pending', 'claimed') LIMIT 1;
 
 -- name: events.promote
 -- A lane's next event is claimable.
@@ -73,9 +73,10 @@ UPDATE events SET count = count + :count, planned_at = :planned_at, settled_at =
 -- name: events.waiting_workflows
 -- Workflows with a pending event: one index seek each, however many events wait.
 WITH RECURSIVE waiting (workflow) AS (
-  SELECT min(workflow) FROM events WHERE state = 'pending'
+  SELECT min(workflow) FROM events INDEXED BY events_ready WHERE state = 'pending'
   UNION ALL
-  SELECT (SELECT min(events.workflow) FROM events WHERE state = 'pending' AND events.workflow > waiting.workflow)
+  SELECT (SELECT min(events.workflow) FROM events INDEXED BY events_ready
+    WHERE state = 'pending' AND events.workflow > waiting.workflow)
   FROM waiting WHERE waiting.workflow IS NOT NULL)
 SELECT workflow FROM waiting WHERE workflow IS NOT NULL;
 
@@ -85,8 +86,8 @@ SELECT workflow, count(*) AS claims FROM events WHERE state = 'claimed' GROUP BY
 
 -- name: events.claimed_by_registration
 -- Claims of one trigger.
-SELECT count(*) AS claims FROM events WHERE state = 'claimed' AND workflow = :workflow
-  AND registration_id = :registration_id;
+SELECT count(*) AS claims FROM events INDEXED BY events_claimed
+WHERE state = 'claimed' AND registration_id = :registration_id;
 
 -- name: events.ready
 -- A workflow's ready events, the longest due first; none whose trigger has all its successes under way.
@@ -98,13 +99,21 @@ WHERE events.state = 'pending' AND events.workflow = :workflow AND events.next_f
     SELECT 1 FROM events AS behind
     WHERE behind.lane = events.lane AND behind.state IN ('held', 'pending', 'claimed') AND behind.origin = :origin))
   AND (registrations.max_runs IS NULL OR registrations.max_runs > registrations.runs_since_armed + (
-    SELECT count(*) FROM events AS taken
-    WHERE taken.state = 'claimed' AND taken.workflow = :workflow AND taken.registration_id = registrations.id))
+    SELECT count(*) FROM events AS taken INDEXED BY events_claimed
+    WHERE taken.state = 'claimed' AND taken.registration_id = registrations.id))
 ORDER BY events.next_fire_at, events.seq LIMIT :limit;
 
 -- name: events.next_ready
--- The earliest instant at which a pending event is claimable.
-SELECT min(next_fire_at) AS next_fire_at FROM events WHERE state = 'pending';
+-- The earliest instant at which a pending event is claimable: one index seek for each workflow.
+WITH RECURSIVE waiting (workflow) AS (
+  SELECT min(workflow) FROM events INDEXED BY events_ready WHERE state = 'pending'
+  UNION ALL
+  SELECT (SELECT min(events.workflow) FROM events INDEXED BY events_ready
+    WHERE state = 'pending' AND events.workflow > waiting.workflow)
+  FROM waiting WHERE waiting.workflow IS NOT NULL)
+SELECT min((SELECT min(events.next_fire_at) FROM events INDEXED BY events_ready
+  WHERE state = 'pending' AND events.workflow = waiting.workflow)) AS next_fire_at
+FROM waiting WHERE workflow IS NOT NULL;
 
 -- name: events.claim
 -- An owner takes a ready event.
@@ -137,7 +146,7 @@ WHERE id = :id AND state IN ('held', 'pending');
 
 -- name: events.drop_waiting
 -- Takes all waiting events of a trigger out of the queue.
-UPDATE events SET state = 'dropped', reason = :reason, settled_at = :now, next_fire_at = NULL
+UPDATE events INDEXED BY events_waiting SET state = 'dropped', reason = :reason, settled_at = :now, next_fire_at = NULL
 WHERE registration_id = :registration_id AND state IN ('held', 'pending')
 RETURNING id, lane;
 
