@@ -59,9 +59,13 @@ class BadRequest(TocsinError):
 class LockHeld(TocsinError):
     """Another engine holds this home's lock."""
 
-    def __init__(self, *, home: Path, pid: int | None) -> None:
+    def __init__(self, *, home: Path, pid: int | None, role: str = "engine") -> None:
         who = f"process {pid}" if pid else "another process"
-        super().__init__(f"an engine is already running on {home} ({who}); stop it with `tocsin down`")
+        if role == "fire":
+            text = f"a `tocsin fire` runs its events on {home} ({who}); wait for its end"
+        else:
+            text = f"an engine is already running on {home} ({who}); stop it with `tocsin down`"
+        super().__init__(text)
         self.home = home
         self.pid = pid
 

@@ -98,9 +98,7 @@ def settle(registration: Registration, *, attempts: int, outcome: Outcome, now: 
     try:
         next_fire = planned_by_run(outcome, now)
     except InvalidSchedule as error:
-        return failed(
-            registration, attempts=attempts, outcome=outcome, error=str(error), now=now
-        )
+        return failed(registration, attempts=attempts, outcome=outcome, error=str(error), now=now)
     if outcome.verdict is Verdict.SUCCEEDED:
         return succeeded(registration, next_fire, now)
     return failed(

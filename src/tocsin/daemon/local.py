@@ -11,9 +11,10 @@ from tocsin.daemon.lock import hold, new_holder
 from tocsin.daemon.wiring import Core, open_core
 from tocsin.engine.controls import Controls
 from tocsin.engine.driver import Driver
+from tocsin.errors import ConfigInvalid
 from tocsin.event import Origin
 from tocsin.notices import EventDropped, Notice, RunEnded
-from tocsin.settings import Paths
+from tocsin.settings import EngineSettings, Paths
 from tocsin.store import events
 
 
@@ -33,9 +34,17 @@ async def run_fired(paths: Paths, *, environ: Mapping[str, str]) -> None:
     holder = new_holder("fire")
     with hold(paths.lock, holder):
         async with open_core(paths, owner=holder.owner, environ=environ, origin=Origin.MANUAL) as core:
-            core.claims.settings = core.controls.load().configuration.engine
+            core.claims.settings = limits(core)
             await core.recovery.recover()
             await dispatch(core)
+
+
+def limits(core: Core) -> EngineSettings:
+    """The file's limits; the default ones while the file has mistakes, which must not hold up a fire."""
+    try:
+        return core.controls.load().configuration.engine
+    except ConfigInvalid:
+        return EngineSettings()
 
 
 async def dispatch(core: Core) -> None:

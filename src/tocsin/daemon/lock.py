@@ -83,11 +83,17 @@ def hold(path: Path, holder: Holder) -> Iterator[HomeLock]:
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if not patiently(handle):
-            other = read_holder(path)
-            raise LockHeld(home=path.parent, pid=None if other is None else other.pid)
+            raise held_by(path.parent, read_holder(path))
         yield HomeLock(handle, holder)
     finally:
         os.close(handle)
+
+
+def held_by(home: Path, holder: Holder | None) -> LockHeld:
+    """The refusal, with what is known of the holder."""
+    if holder is None:  # it has let go this instant
+        return LockHeld(home=home, pid=None)
+    return LockHeld(home=home, pid=holder.pid, role=holder.role)
 
 
 def read_holder(path: Path) -> Holder | None:

@@ -13,11 +13,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from tocsin.clock import SystemClock
+from tocsin.config.load import load
 from tocsin.config.paths import make_private
 from tocsin.daemon import logs
 from tocsin.daemon.lock import HomeLock, hold, new_holder
 from tocsin.daemon.reload import Reload
 from tocsin.daemon.wiring import Core, open_core
+from tocsin.daemon.zone import system_zone
 from tocsin.engine.clockwork import Clockwork
 from tocsin.engine.driver import TICK_S, Driver, Once
 from tocsin.engine.lifecycle import Lifecycle
@@ -45,7 +48,11 @@ class UpOptions:
 
 
 async def up(paths: Paths, options: UpOptions, *, environ: Mapping[str, str]) -> None:
-    """Run until told to stop. Raises LockHeld, ConfigInvalid, StoreUnusable, and Refused for a taken port."""
+    """Run until told to stop. Raises LockHeld, ConfigInvalid, StoreUnusable, and Refused for a taken port.
+
+    The file is read first of all: one with mistakes leaves nothing behind.
+    """
+    load(paths.config, now=SystemClock().now(), system_tz=system_zone(environ), home=paths.home)
     make_private(paths)
     logs.configure()
     holder = new_holder("engine")

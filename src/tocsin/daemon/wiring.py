@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from tocsin.clock import SystemClock
 from tocsin.daemon.logs import log
@@ -27,6 +28,7 @@ from tocsin.engine.secret_store import FileSecrets
 from tocsin.engine.settling import Settler
 from tocsin.event import Origin
 from tocsin.notices import Notice
+from tocsin.run import Outputs
 from tocsin.settings import EngineSettings, Paths
 from tocsin.store.connection import Store, open_store
 
@@ -94,7 +96,7 @@ def assemble(
     store: Store, paths: Paths, *, owner: str, environ: Mapping[str, str], origin: Origin | None
 ) -> Core:
     """Name the classes."""
-    clock, bus, secrets = SystemClock(), Bus(), FileSecrets(paths.secrets)
+    clock, bus = SystemClock(), Bus()
     bus.listeners.append(log)
     claims = Claims(owner=owner, settings=EngineSettings(), logs=paths.logs, origin=origin)
     changes = Changes(claims)
@@ -102,27 +104,6 @@ def assemble(
     acceptor = Acceptor(store=store, clock=clock, announce=bus, claims=claims)
     settler = Settler(store=store, clock=clock, announce=bus, claims=claims)
     attempts = Attempts(store=store, runner=runner, settler=settler, announce=bus, paths=paths)
-    controls = Controls(
-        store=store,
-        clock=clock,
-        announce=bus,
-        acceptor=acceptor,
-        secrets=secrets,
-        config=paths.config,
-        home=paths.home,
-        system_tz=system_zone(environ),
-        changed=changes,
-    )
-    recovery = Recovery(
-        store=store,
-        clock=clock,
-        announce=bus,
-        claims=claims,
-        runner=runner,
-        settler=settler,
-        read_outputs=lambda run_dir: read_outputs(output_path(run_dir)),
-        paths=paths,
-    )
     return Core(
         paths=paths,
         clock=clock,
@@ -131,9 +112,33 @@ def assemble(
         store=store,
         claims=claims,
         acceptor=acceptor,
-        controls=controls,
+        controls=Controls(
+            store=store,
+            clock=clock,
+            announce=bus,
+            acceptor=acceptor,
+            secrets=FileSecrets(paths.secrets),
+            config=paths.config,
+            home=paths.home,
+            system_tz=system_zone(environ),
+            changed=changes,
+        ),
         attempts=attempts,
         dispatcher=Dispatcher(store=store, claims=claims, attempts=attempts, settler=settler),
-        recovery=recovery,
+        recovery=Recovery(
+            store=store,
+            clock=clock,
+            announce=bus,
+            claims=claims,
+            runner=runner,
+            settler=settler,
+            read_outputs=left_behind,
+            paths=paths,
+        ),
         bookmarks=StoredBookmarks(store=store, clock=clock, announce=bus, claims=claims),
     )
+
+
+def left_behind(run_dir: Path) -> tuple[Outputs, str | None]:
+    """What a run has put out so far, and what ails that."""
+    return read_outputs(output_path(run_dir))

@@ -128,7 +128,13 @@ class Controls:
         """A trigger made by hand. table: as in `[triggers.NAME]`. Raises ConfigInvalid, Refused."""
         loaded, now = self.load(), self._clock.now()
         rows = [row.spec.name for row in await self._store.read(registrations.present)]
-        spec = trigger_spec(name, table, around=loaded.around(base, now, rows=rows), defaults=loaded.defaults)
+        spec = trigger_spec(
+            name,
+            table,
+            around=loaded.around(base, now, rows=rows),
+            defaults=loaded.defaults,
+            origin=f"trigger {name}",
+        )
 
         def step(tx: Tx) -> Registration:
             if registrations.by_name(tx, name) is not None:

@@ -42,7 +42,8 @@ async def plan(controls: Controls, _arguments: Arguments) -> Json:
 
 async def apply(controls: Controls, arguments: Arguments) -> Json:
     """prune -> the document of `tocsin apply`."""
-    return plan_document(await controls.apply(prune=bool(arguments.get("prune"))))
+    prune = bool(arguments.get("prune"))
+    return plan_document(await controls.apply(prune=prune), prune=prune)
 
 
 async def add(controls: Controls, arguments: Arguments) -> Json:
@@ -117,13 +118,13 @@ def cause_of(value: Any) -> Cause | None:
     return Cause(run_id=value["run_id"], lineage=tuple(str(one) for one in value.get("lineage", ())))
 
 
-def plan_document(applied: Applied) -> dict[str, Json]:
+def plan_document(applied: Applied, *, prune: bool = False) -> dict[str, Json]:
     """INTERFACE section 4: added, changed, removed, unchanged; with what the file is warned for."""
     made = applied.plan
     return {
         "added": [addition.name for addition in (*made.added, *made.returned)],
         "changed": [change.name for change in made.changed],
-        "removed": list(made.removed),
+        "removed": list(made.gone if prune else made.removed),
         "unchanged": made.unchanged,
         "workflows": [*made.workflows_added, *made.workflows_changed],
         "warnings": [problem_document(problem) for problem in applied.loaded.warnings],

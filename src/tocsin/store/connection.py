@@ -27,11 +27,14 @@ Row = sqlite3.Row
 
 BUSY_TIMEOUT_MS: Final = 10_000  # another process (a CLI verb) may be writing; its transactions are short
 
+LOG_BYTES: Final = 8 * 1024 * 1024  # a long reader lets the log grow; it is cut back to this afterwards
+
 WRITER_PRAGMAS: Final = (
     "PRAGMA auto_vacuum = INCREMENTAL",  # ignored once a table exists, so it comes first
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # what is acknowledged is on disk; group commit pays for it
     "PRAGMA foreign_keys = ON",
+    f"PRAGMA journal_size_limit = {LOG_BYTES}",
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
 )
 READER_PRAGMAS: Final = (f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}", "PRAGMA query_only = ON")
@@ -102,6 +105,8 @@ class Store:
         try:
             return await on_thread(self._reader, lambda connection: in_snapshot(connection, step))
         except sqlite3.Error as error:
+            if not is_trouble(error):
+                raise
             raise StoreUnusable(f"{self.path} cannot be read: {error}") from error
 
     async def drain(self) -> None:
@@ -128,7 +133,7 @@ class Store:
 async def on_thread(connection: aiosqlite.Connection, function: Callable[[sqlite3.Connection], T]) -> T:
     """Run a function with the raw connection on its thread: the one place that needs aiosqlite's inside."""
     if not connection._running or connection._connection is None:  # noqa: SLF001
-        raise sqlite3.ProgrammingError("it is closed")
+        raise sqlite3.OperationalError("it is closed")
     execute: Callable[[Callable[[], T]], Awaitable[T]] = connection._execute  # noqa: SLF001
     return await execute(lambda: function(connection._conn))  # noqa: SLF001
 
