@@ -7,7 +7,7 @@ export TOCSIN_HOME=.tocsin TOCSIN_CONFIG=config/tocsin.toml
 tocsin=.venv/bin/tocsin
 
 (umask 077 && mkdir -p .tocsin/inbox)
-"$tocsin" apply --yes >/dev/null
+said=$("$tocsin" apply --yes 2>&1) || { echo "$said" >&2; exit 1; }
 url=$("$tocsin" url hook)
 
 cat <<TRY

@@ -17,6 +17,7 @@ from tocsin.errors import StoreUnusable
 from tocsin.seams import SecretStore
 
 ODD = ["", " ", "a\nb", "\t", '"""', "\\", "é🔔", "\x7f\x1b\0", "a=b#c", "\u2028", "'''", "\r\n"]
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NAMES = ["token/trg_1", "plain", "a.b.c", 'quo"ted', "späce d", "-", "1"]
 
 
@@ -111,11 +112,7 @@ class TestFile:
         assert [file.name for file in path.parent.iterdir()] == ["secrets.toml"]
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
-    @given(
-        st.dictionaries(
-            TEXT := st.text(st.characters(exclude_categories=["Cs"]), max_size=8), TEXT, max_size=4
-        )
-    )
+    @given(st.dictionaries(TEXT, TEXT, max_size=4))
     def test_any_names_and_values_come_back(self, tmp_path: Path, wanted: dict[str, str]) -> None:
         path = tmp_path / "any.toml"
         path.unlink(missing_ok=True)

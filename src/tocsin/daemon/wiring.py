@@ -6,7 +6,7 @@ sources, loops and HTTP around it, ``local`` uses it as it is.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +38,8 @@ Listener = Callable[[Notice], None]
 class Bus:
     """Implements `seams.Announce`: hands each notice to every listener, in the order they joined."""
 
-    def __init__(self) -> None:
-        self.listeners: list[Listener] = []
+    def __init__(self, listeners: Iterable[Listener] = ()) -> None:
+        self.listeners = list(listeners)
 
     def __call__(self, notice: Notice) -> None:
         """Tell everyone."""
@@ -96,8 +96,7 @@ def assemble(
     store: Store, paths: Paths, *, owner: str, environ: Mapping[str, str], origin: Origin | None
 ) -> Core:
     """Name the classes."""
-    clock, bus = SystemClock(), Bus()
-    bus.listeners.append(log)
+    clock, bus = SystemClock(), Bus([log])
     claims = Claims(owner=owner, settings=EngineSettings(), logs=paths.logs, origin=origin)
     changes = Changes(claims)
     runner = CommandRunner(environ)
