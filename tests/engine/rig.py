@@ -6,10 +6,12 @@ Claims are handed to the test (`taken`) unless `running` gives them to real atte
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,7 +44,8 @@ from tocsin.registration import (
 from tocsin.run import Outcome, Outputs, Run
 from tocsin.settings import EngineSettings, Paths, Workflow
 from tocsin.store import events, registrations, runs, workflows
-from tocsin.store.connection import Store, Tx, on_thread, open_store
+from tocsin.store.connection import WRITER_PRAGMAS, Store, Tx, on_thread, open_store
+from tocsin.store.migrate import create
 
 T = TypeVar("T")
 
@@ -311,10 +314,20 @@ async def ended(rig: Rig, outcome: Outcome, row: Registration | None = None) -> 
     return await rig.row(claim.registration.id), await rig.event(claim.event.id)
 
 
+@cache
+def empty_database() -> bytes:
+    """A new database, made once for all tests: making one costs more than most of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        create(Path(folder) / "tocsin.db", WRITER_PRAGMAS)
+        return (Path(folder) / "tocsin.db").read_bytes()
+
+
 @asynccontextmanager
 async def open_rig(home: Path, **parts: Any) -> AsyncIterator[Rig]:
     """A second one on the same home is the next engine's life."""
     paths = paths_in(home)
+    if not paths.database.exists():
+        paths.database.write_bytes(empty_database())
     async with open_store(paths.database) as store:
         yield Rig(store=store, paths=paths, **parts)
 

