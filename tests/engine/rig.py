@@ -110,7 +110,9 @@ class Rig:
     changes: list[EngineSettings | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.claims = Claims(owner=self.owner, settings=self.settings, logs=self.paths.logs)
+        self.claims = Claims(
+            owner=self.owner, settings=self.settings, logs=self.paths.logs, announce=self.notices
+        )
         shared: dict[str, Any] = {
             "store": self.store,
             "clock": self.clock,
@@ -273,7 +275,9 @@ class Rig:
         """Returns how many events came back."""
 
         def step(tx: Tx) -> int:
-            self.applier.enable(tx, registration, self.clock.now())
+            self.applier.enable(
+                tx, registrations.by_id(tx, registration.id) or registration, self.clock.now()
+            )
             back = requeue(tx, registration, self.clock.now()) if requeue_dropped else 0
             self.claims.take(tx, self.clock.now())
             return back

@@ -227,7 +227,7 @@ def health() -> Mapping[str, Json]:
 
 def furnished(home: Path, store: Store, settings: EngineSettings) -> tuple[Rig, Acceptor]:
     clock, notices, secrets = FakeClock(), Notices(), FileSecrets(home / "secrets.toml")
-    claims = Claims(owner="own_test", settings=settings, logs=home)
+    claims = Claims(owner="own_test", settings=settings, logs=home, announce=notices)
     acceptor = Acceptor(store=store, clock=clock, announce=notices, claims=claims)
     controls = Controls(
         store=store,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes import Notices
 from tests.web.rig import JSON, OpenedLater, Rig, open_rig, registration_id, request
 from tocsin.engine.accept import Acceptor
 from tocsin.engine.claims import Claims
@@ -67,7 +68,7 @@ async def test_a_busy_lane_skips_and_says_so(rig: Rig) -> None:
 
 async def test_a_run_id_is_in_the_answer_when_the_door_gave_one(tmp_path: Path) -> None:
     async with open_store(tmp_path / "tocsin.db") as store:
-        claims = Claims(owner="own_x", settings=EngineSettings(), logs=tmp_path)
+        claims = Claims(owner="own_x", settings=EngineSettings(), logs=tmp_path, announce=Notices())
         claims.open(lambda _: None)
         door = OpenedLater(claims)
         async with open_rig(tmp_path, accept=door) as rig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.fakes import Notices
 from tests.web.rig import JSON, OpenedLater, Rig, open_rig
 from tocsin.engine.accept import Acceptor
 from tocsin.engine.claims import Claims
@@ -43,7 +44,7 @@ async def pragma(rig: Rig, text: str) -> int:
 
 async def test_a_read_only_database_is_503(tmp_path: Path) -> None:
     async with open_store(tmp_path / "tocsin.db"), open_reader(tmp_path / "tocsin.db") as reader:
-        claims = Claims(owner="own_x", settings=EngineSettings(), logs=tmp_path)
+        claims = Claims(owner="own_x", settings=EngineSettings(), logs=tmp_path, announce=Notices())
         door = OpenedLater(claims)
         async with open_rig(tmp_path, accept=door) as rig:
             door.acceptor = Acceptor(store=reader, clock=rig.clock, announce=rig.notices, claims=claims)

@@ -97,7 +97,7 @@ def assemble(
 ) -> Core:
     """Name the classes."""
     clock, bus = SystemClock(), Bus([log])
-    claims = Claims(owner=owner, settings=EngineSettings(), logs=paths.logs, origin=origin)
+    claims = Claims(owner=owner, settings=EngineSettings(), logs=paths.logs, announce=bus, origin=origin)
     changes = Changes(claims)
     runner = CommandRunner(environ)
     acceptor = Acceptor(store=store, clock=clock, announce=bus, claims=claims)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 from tocsin.config.plan import Plan
 from tocsin.engine.disarming import disarm, drop_all
@@ -69,15 +70,17 @@ class Applier:
         return token
 
     def enable(self, tx: Tx, registration: Registration, now: datetime) -> None:
-        """Arm anew; file sources start from what is there then."""
+        """Arm anew; a file source that was off starts from what is there then."""
         registrations.enable(tx, registration.id, next_fire_at=first_fire(registration.spec, now), now=now)
-        installations.move_cursor(tx, registration.installation_id, None)
+        installations.trouble(tx, registration.installation_id, None)
+        if not registration.enabled:
+            installations.move_cursor(tx, registration.installation_id, None)
         journal.write(tx, "enabled", registration_id=registration.id, now=now)
 
     def remove(self, tx: Tx, registration: Registration, now: datetime) -> None:
         """Hide the row and drop what waits; its history stays."""
         registrations.remove(tx, registration.id, now)
-        self._secrets.delete(secret_name(registration.id))
+        tx.after_commit(partial(self._secrets.delete, secret_name(registration.id)))
         journal.write(tx, "removed", registration_id=registration.id, now=now)
         drop_all(tx, registration, "removed", now=now, announce=self._announce)
 
@@ -90,6 +93,7 @@ class Applier:
         if row.spec.schedule != spec.schedule:
             upcoming = first_fire(spec, now) if row.enabled else None
             registrations.reschedule(tx, row.id, next_fire_at=upcoming, now=now)
+            installations.trouble(tx, installation_id, None)
         if row.spec.component != "webhook" and spec.component == "webhook":
             self.issue_token(tx, row.id, now)
         if row.enabled and not spec.enabled:

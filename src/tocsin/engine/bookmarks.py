@@ -74,8 +74,9 @@ class StoredBookmarks:
         occurrences: Sequence[Occurrence],
         now: datetime,
     ) -> Sequence[Answer | Mismatch]:
-        installations.put_marks(tx, installation_id, marks)
         answers = [admit(tx, occurrence, now=now, announce=self._announce) for occurrence in occurrences]
+        if not any(isinstance(answer, Mismatch) for answer in answers):
+            installations.put_marks(tx, installation_id, marks)
         taken = [(claim.event.id, claim.ref.run_id) for claim in self._claims.take(tx, now)]
         return [with_run(answer, taken) if isinstance(answer, Accepted) else answer for answer in answers]
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from tocsin.event import Event, Origin
 from tocsin.identity import CLAIM, RUN, engine_key, new_id
 from tocsin.instants import rfc3339
+from tocsin.notices import EventDropped
 from tocsin.registration import Json, Registration
+from tocsin.seams import Announce
 from tocsin.settings import EngineSettings, Workflow
 from tocsin.store import events, ledger, registrations, runs, workflows
 from tocsin.store.connection import Tx
@@ -55,7 +58,13 @@ class Claims:
     """
 
     def __init__(
-        self, *, owner: str, settings: EngineSettings, logs: Path, origin: Origin | None = None
+        self,
+        *,
+        owner: str,
+        settings: EngineSettings,
+        logs: Path,
+        announce: Announce,
+        origin: Origin | None = None,
     ) -> None:
         self.owner = owner
         self.settings = settings
@@ -63,6 +72,7 @@ class Claims:
         self.is_open = False
         self.live: set[str] = set()
         self._logs = logs
+        self._announce = announce
         self._launch: Callable[[Claim], None] | None = None
 
     def open(self, launch: Callable[[Claim], None]) -> None:
@@ -114,7 +124,7 @@ class Claims:
             return None
         off = registration.off_reason(now)
         if off is not None:
-            drop(tx, event, off, now)
+            self._drop(tx, event, off, now)
             return None
         run_id, claim_id = new_id(RUN, now), new_id(CLAIM, now)
         if not events.claim(tx, event.id, claim_id=claim_id, owner=self.owner, run_id=run_id, now=now):
@@ -139,11 +149,12 @@ class Claims:
         runs.insert(tx, new_run(claim), now)
         return claim
 
-
-def drop(tx: Tx, event: Event, reason: str, now: datetime) -> None:
-    """A waiting event leaves the queue unrun; its lane goes on."""
-    events.drop(tx, event.id, reason, now)
-    events.promote(tx, event.lane, now)
+    def _drop(self, tx: Tx, event: Event, reason: str, now: datetime) -> None:
+        """A waiting event leaves the queue unrun; its lane goes on."""
+        events.drop(tx, event.id, reason, now)
+        events.promote(tx, event.lane, now)
+        notice = EventDropped(event_id=event.id, registration=event.registration, reason=reason)
+        tx.after_commit(partial(self._announce, notice))
 
 
 def has_budget(tx: Tx, registration: Registration) -> bool:

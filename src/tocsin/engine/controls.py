@@ -21,7 +21,7 @@ from tocsin.engine.choosing import named, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
 from tocsin.errors import ConfigInvalid, Problem, Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin
-from tocsin.identity import new_id
+from tocsin.identity import new_id, token_hash
 from tocsin.notices import ConfigApplied
 from tocsin.registration import DisabledReason, Json, Registration, RowOrigin
 from tocsin.seams import Announce, Clock, SecretStore
@@ -139,9 +139,8 @@ class Controls:
         def step(tx: Tx) -> Registration:
             if registrations.by_name(tx, name) is not None:
                 raise Refused(f"{name} exists already: `tocsin rm {name}` first, or choose another name")
-            versions = {
-                one: workflows.put(tx, found, now) for one, found in loaded.configuration.workflows.items()
-            }
+            workflow = loaded.configuration.workflows[spec.workflow]
+            versions = {workflow.name: workflows.put(tx, workflow, now)}
             self._applier.add(tx, spec, versions, origin=RowOrigin.CLI, now=now)
             return named(tx, name)
 
@@ -203,7 +202,8 @@ class Controls:
             now = self._clock.now()
             return await self._store.write(lambda tx: self._applier.issue_token(tx, row.id, now))
         token = self._secrets.get(secret_name(row.id))
-        if token is None:
+        stored = await self._store.read(lambda tx: journal.token_of(tx, row.id))
+        if token is None or token_hash(token) != stored:
             raise Refused(f"the token of {name} is lost: `tocsin url {name} --rotate` makes a new one")
         return token
 

@@ -104,13 +104,14 @@ class Lifecycle:
         await asyncio.wait([task])
 
     async def _supervise(self, source: Source, name: str) -> None:
-        failures = 0
+        loop, failures = asyncio.get_running_loop(), 0
         while True:
+            began = loop.time()
             try:
                 await source.run()
             except Exception as error:  # noqa: BLE001 - one source's fault must not end the others
                 self._announce(SourceFailed(registration=name, error=f"{error!r}"))
-            failures += 1
+            failures = 1 if loop.time() - began > BACKOFF_CEILING_S else failures + 1
             await asyncio.sleep(min(2**failures, BACKOFF_CEILING_S))
 
     async def _write_ailments(self) -> None:

@@ -64,7 +64,7 @@ class Settler:
         tx.after_commit(partial(self._claims.live.discard, ref.claim_id))
         count(tx, end)
         self._follow(tx, end)
-        tx.after_commit(partial(self._announce, notice(end)))
+        tx.after_commit(partial(self._announce, notice(end, events.by_id(tx, event.id) or event)))
         self._claims.take(tx, now)
         return True
 
@@ -89,8 +89,9 @@ class Settler:
         journal.write(
             tx, "chain cut", registration_id=occurrence.registration_id, reason=cut, detail=detail, now=now
         )
-        error = f"chain cut before {occurrence.registration_id}: {cut}"
-        tx.after_commit(partial(self._announce, Trouble(where="chain", error=error)))
+        follower = registrations.by_id(tx, occurrence.registration_id)
+        where = "chain" if follower is None else f"chain to {follower.spec.name}"
+        tx.after_commit(partial(self._announce, Trouble(where=where, error=f"cut: {cut}")))
 
 
 def end_event(tx: Tx, end: End) -> bool:
@@ -164,17 +165,15 @@ def ended(end: End) -> Ended:
     )
 
 
-def notice(end: End) -> RunEnded:
-    """What the world is told."""
-    ending = end.settlement.ending
-    waits = isinstance(ending, RetryAt | Released)
+def notice(end: End, after: Event) -> RunEnded:
+    """What the world is told. after: the event as this transaction leaves it; a disarm may drop it."""
     return RunEnded(
         run_id=end.ref.run_id,
         event_id=end.event.id,
         registration=end.registration.spec.name,
         run_state=end.settlement.run_state,
-        event_state=State.PENDING if isinstance(ending, RetryAt | Released) else ended_state(ending)[0],
+        event_state=after.state,
         error=end.settlement.error,
-        retry_at=ending.at if isinstance(ending, RetryAt) else (end.now if waits else None),
+        retry_at=after.next_fire_at,
         duration_s=(end.now - end.ref.claimed_at).total_seconds(),
     )

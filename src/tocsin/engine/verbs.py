@@ -93,6 +93,8 @@ def text(arguments: Arguments, key: str) -> str:
     value = arguments.get(key)
     if not isinstance(value, str):
         raise BadRequest(f"{key}: expected a string, got {value!r}")
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        raise BadRequest(f"{key}: {value!r} is no text: it has half a surrogate pair")
     return value
 
 

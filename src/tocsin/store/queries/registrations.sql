@@ -87,8 +87,9 @@ UPDATE registrations SET next_fire_at = :next_fire_at, next_fire_run = :run_id, 
 WHERE id = :id;
 
 -- name: registrations.disable
--- Turns a trigger off; the reason it already has stays.
-UPDATE registrations SET enabled = 0, disabled_reason = :reason WHERE id = :id AND enabled = 1;
+-- Turns a trigger off; the reason it already has stays, but a person's word outlasts the file's.
+UPDATE registrations SET enabled = 0, disabled_reason = :reason
+WHERE id = :id AND (enabled = 1 OR (disabled_reason = 'config' AND :reason = 'user'));
 
 -- name: registrations.enable
 -- Arms a trigger anew.
