@@ -74,7 +74,8 @@ class Occurrence:
 
     delivery_id: the provider's or the source's own stable id of this one thing.
     occurred_at, planned_at: aware UTC. missed: earlier planned instants this one stands for.
-    body: the exact bytes as they arrived, None when there were none.
+    body: the exact bytes as they arrived, None when there were none. given_id: the sender's own id,
+    letter for letter; None when it gave none.
     """
 
     registration_id: str
@@ -83,6 +84,7 @@ class Occurrence:
     kind: Kind
     delivery_id: str
     occurred_at: datetime
+    given_id: str | None = None
     payload: Json = None
     tenant: str = TENANT
     connection: str | None = None
@@ -106,10 +108,14 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplicate:
-    """The delivery was recorded before; the original ids. run_id: its latest run, if any."""
+    """The delivery was recorded before; the original ids. run_id: its latest run, if any.
+
+    reason: `stale` for one that is not above the greatest so far, whose ids these are then.
+    """
 
     event_id: str
     run_id: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +133,17 @@ class Declined:
     reason: str
 
 
-Answer: TypeAlias = Accepted | Duplicate | Skipped | Declined
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """The delivery's id cannot be put in the order that its trigger keeps: nothing is recorded.
+
+    reason: a sentence for the sender; the same delivery will never do.
+    """
+
+    reason: str
+
+
+Answer: TypeAlias = Accepted | Duplicate | Skipped | Declined | Unreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,13 +34,17 @@ def new_id(prefix: str, now: datetime) -> str:
     return f"{prefix}_{value:032x}"
 
 
-def dedupe_hash(*, tenant: str, registration_id: str, kind: Kind, delivery_id: str) -> str:
+def dedupe_hash(
+    *, tenant: str, registration_id: str, kind: Kind, delivery_id: str, generation: int = 1
+) -> str:
     """Lower-case hex SHA-256 over the four fields, each as decimal byte length, `:`, UTF-8 bytes.
 
-    The lengths keep ("ab", "c") and ("a", "bc") apart.
+    The lengths keep ("ab", "c") and ("a", "bc") apart. generation: above 1, a fifth field, for an id
+    that was forgotten and counts as new again.
     """
     digest = hashlib.sha256()
-    for field in (tenant, registration_id, kind, delivery_id):
+    again = () if generation == 1 else (str(generation),)
+    for field in (tenant, registration_id, kind, delivery_id, *again):
         data = field.encode()
         digest.update(f"{len(data)}:".encode() + data)
     return digest.hexdigest()

@@ -27,10 +27,11 @@ class EventRecorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateSeen:
-    """A delivery arrived again; nothing new was recorded."""
+    """A delivery arrived again; nothing is run. reason: `stale` when it is below the event's."""
 
     event_id: str
     registration: str
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

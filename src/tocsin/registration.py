@@ -124,6 +124,14 @@ class TriggerSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """The greatest delivery id that a trigger has accepted, as the sender wrote it, and its event."""
+
+    delivery_id: str
+    event_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
     """One trigger's row: its spec and what has become of it.
 
@@ -134,6 +142,7 @@ class Registration:
     armed_at: when it was last created, enabled or given another schedule.
     run_count: successes ever. runs_since_armed: successes since the last enable.
     last_fired_at: claim time of the last successful run.
+    mark: how far the dedupe strategy `greatest` has come.
     """
 
     id: str
@@ -155,6 +164,7 @@ class Registration:
     runs_since_armed: int = 0
     last_fired_at: datetime | None = None
     last_error: str | None = None
+    mark: Mark | None = None
     created_at: datetime
 
     def off_reason(self, now: datetime) -> str | None:

@@ -145,6 +145,39 @@ def test_every_complaint_says_what_was_seen_and_expected_without_a_library_speak
             "6: triggers.t.dedupe: saw both header and payload, expected one of them",
         ),
         (
+            TRIGGER + "webhook = {}\ndedupe = { header = 'a', strategy = 'greatest' }\n",
+            (
+                '6: triggers.t.dedupe: saw "greatest" without order, '
+                'expected order = "number", "time" or "text"'
+            ),
+        ),
+        (
+            TRIGGER + "webhook = {}\ndedupe = { strategy = 'greatest', order = 'time' }\n",
+            (
+                '6: triggers.t.dedupe: saw "greatest" with neither header nor payload, '
+                "expected one of them: a body has no order"
+            ),
+        ),
+        (
+            TRIGGER + "webhook = {}\ndedupe = { header = 'a', order = 'time' }\n",
+            '6: triggers.t.dedupe: saw order beside "unique", expected it only beside "greatest"',
+        ),
+        (
+            TRIGGER + "webhook = {}\ndedupe = { header = 'a', strategy = 'unique', n = 100 }\n",
+            '6: triggers.t.dedupe: saw n beside "unique", expected it only beside "last"',
+        ),
+        (
+            TRIGGER + "webhook = {}\ndedupe = { strategy = 'last', n = 0 }\n",
+            "6: triggers.t.dedupe.n: saw 0, expected 1 or more",
+        ),
+        (
+            TRIGGER + "webhook = {}\ndedupe = { strategy = 'lst' }\n",
+            (
+                "6: triggers.t.dedupe.strategy: saw 'lst', expected 'unique', 'greatest' or 'last' "
+                "(did you mean 'last'?)"
+            ),
+        ),
+        (
             TRIGGER + "after = {}\n",
             "5: triggers.t.after: saw neither workflow nor trigger, expected exactly one of them",
         ),

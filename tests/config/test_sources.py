@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.loading import WORKFLOW, trigger
-from tocsin.registration import Kind, Overlap
+from tests.config.loading import WORKFLOW, trigger, warned
+from tocsin.registration import Json, Kind, Overlap
 
 STATEFUL = '[workflows.w]\ncommand = ["echo"]\noutputs = ["state"]\n'
 
@@ -44,6 +44,30 @@ def test_a_webhook_takes_the_engines_limit_and_its_own_dedupe(tmp_path: Path) ->
     }
     plain = trigger(tmp_path, "webhook = {}", workflow='[engine]\nbody_limit = "2MiB"\n' + WORKFLOW)
     assert plain.props["body_limit"] == 2 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("keys", "strategy"),
+    [
+        ("strategy = 'unique'", {}),
+        ("strategy = 'last'", {"strategy": "last", "n": 100}),
+        ("strategy = 'last', n = 7", {"strategy": "last", "n": 7}),
+        ("strategy = 'greatest', order = 'time'", {"strategy": "greatest", "order": "time"}),
+    ],
+)
+def test_a_strategy_is_written_beside_the_place_of_the_id(
+    tmp_path: Path, keys: str, strategy: dict[str, Json]
+) -> None:
+    spec = trigger(tmp_path, f"webhook = {{}}\ndedupe = {{ header = 'X-Id', {keys} }}")
+    place = {"header": "X-Id", "payload": None, "body_window_ms": 10_000}
+    assert spec.props["dedupe"] == place | strategy
+
+
+def test_a_body_window_beside_greatest_is_idle(tmp_path: Path) -> None:
+    keys = "header = 'X-Id', strategy = 'greatest', order = 'text', body_window = '1s'"
+    text = f"{WORKFLOW}[triggers.t]\nworkflow = 'w'\nwebhook = {{}}\ndedupe = {{ {keys} }}\n"
+    (warning,) = warned(tmp_path, text)
+    assert warning.startswith('triggers.t.dedupe.body_window: has no effect beside "greatest"')
 
 
 @pytest.mark.parametrize(

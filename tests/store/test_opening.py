@@ -14,7 +14,7 @@ import pytest
 
 from tests.store.raw import beside, furnish, on_writer
 from tocsin.errors import StoreUnusable
-from tocsin.store import journal, registrations
+from tocsin.store import journal, ledger, registrations
 from tocsin.store import migrate as migrating
 from tocsin.store.connection import Store, Tx, on_thread, open_reader, open_store
 from tocsin.store.migrate import migrations
@@ -186,6 +186,22 @@ class TestMigrations:
         with closing(sqlite3.connect(copy)) as connection:
             assert migrating.version(connection) == LATEST
             assert connection.execute("SELECT name FROM registrations").fetchall() == [("t",)]
+
+    async def test_what_the_first_shape_knew_is_still_known(self, path: Path) -> None:
+        path.parent.mkdir()
+        with beside(path) as connection:
+            migrating.apply(connection, *migrations()[0])
+            furnish(connection)
+            connection.execute(
+                "INSERT INTO seen (hash, registration_id, event_id, verdict, first_seen_at, last_seen_at) "
+                "VALUES ('h', 'trg_1', 'evt_1', 'accepted', 1, 2)"
+            )
+        async with open_store(path) as store:
+            seen = await store.read(lambda tx: ledger.find(tx, "h"))
+            row = await store.read(lambda tx: registrations.by_id(tx, "trg_1"))
+        assert seen == ledger.Seen(event_id="evt_1", verdict="accepted", generation=1, turn=None)
+        assert row is not None
+        assert row.mark is None
 
     async def test_a_new_file_is_not_copied(self, store: Store, path: Path) -> None:
         assert {file.name for file in path.parent.iterdir()} <= {

@@ -89,6 +89,9 @@ def test_every_query_is_one_that_the_database_understands(store: Store, path: Pa
         ("registrations.expired", "registrations_expiring"),
         ("registrations.active_with_component", "registrations_kind"),
         ("runs.of_event", "runs_event"),
+        ("seen.newer", "seen_turn"),
+        ("seen.take_turn", "seen_turn"),
+        ("events.sent", "events_registration"),
     ],
 )
 def test_what_the_queue_asks_often_is_answered_from_its_own_index(

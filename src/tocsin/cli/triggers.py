@@ -15,6 +15,7 @@ from tocsin.cli.reading import read, read_if_any, trigger_called
 from tocsin.cli.reading import triggers as present
 from tocsin.cli.session import Session, now, session_of
 from tocsin.cli.times import both, relative
+from tocsin.dedupe import Greatest, strategy_of
 from tocsin.event import Event
 from tocsin.registration import Json, Kind, Registration
 
@@ -133,6 +134,12 @@ def with_recent(tx: Tx, name: str) -> tuple[Registration, list[Event]]:
     return row, events.listed(tx, registration_id=row.id, state=None, since=None, limit=RECENT)
 
 
+def greatest_id(row: Registration) -> str | None:
+    """What a delivery has to be above; None when the trigger keeps no order."""
+    is_ordered = isinstance(strategy_of(row.spec.props), Greatest)
+    return row.mark.delivery_id if is_ordered and row.mark is not None else None
+
+
 def details(row: Registration, moment: datetime) -> Iterator[tuple[str, str | None]]:
     """What is worth a line; what has no value has none."""
     spec, tz = row.spec, documents.zone_of(row.spec.schedule)
@@ -152,6 +159,7 @@ def details(row: Registration, moment: datetime) -> Iterator[tuple[str, str | No
     yield "serialize", spec.serialize_key
     yield "tags", ", ".join(spec.tags) or None
     yield "config", render.json_text(dict(spec.config), indent=None) if spec.config else None
+    yield "greatest id", greatest_id(row)
     yield "state", None if row.state is None else render.json_text(row.state, indent=None)
     yield "made by", row.origin
     yield "id", row.id

@@ -159,3 +159,7 @@ def _idle_keys(written: Written) -> Iterator[Fault]:
     idle |= {"tz"} if given[0] != "cron" else set()
     for key in sorted(idle & set(written.own)):
         yield Fault(keys=(key,), message=f"has no effect on a trigger with {given[0]}", severity="warning")
+    dedupe = written.table.dedupe
+    if dedupe is not None and dedupe.strategy == "greatest" and "body_window" in dedupe.model_fields_set:
+        message = 'has no effect beside "greatest", which takes no delivery without an id'
+        yield Fault(keys=("dedupe", "body_window"), message=message, severity="warning")

@@ -6,11 +6,14 @@ Read by ``tables``. Defaults stand here; a description is what an editor shows f
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tocsin.config.values import Duration, PathList, Size, SomeText
+from tocsin.dedupe import DEFAULT_N
+
+MAX_REMEMBERED: Final = 100_000  # a repeated id counts those that came after it
 
 
 class Table(BaseModel):
@@ -93,7 +96,18 @@ class DedupeTable(Table):
     payload: SomeText | None = Field(
         default=None, description="The path of the delivery's id in the payload.", examples=["id"]
     )
-    strategy: Literal["unique"] = Field(default="unique", description="unique: an id is accepted once.")
+    strategy: Literal["unique", "greatest", "last"] = Field(
+        default="unique",
+        description="unique: an id is accepted once. greatest: only an id above all before it is accepted. "
+        "last: the n most recent ids are remembered.",
+    )
+    order: Literal["number", "time", "text"] | None = Field(
+        default=None,
+        description="How greatest compares ids: decimal numbers, RFC 3339 times, or text by code point.",
+    )
+    n: int = Field(
+        default=DEFAULT_N, ge=1, le=MAX_REMEMBERED, description="How many ids last remembers; at most 100000."
+    )
     body_window: Duration = Field(
         default=timedelta(seconds=10),
         description="Without an id: how long the same body counts as the same delivery; 0s: never.",
@@ -103,6 +117,21 @@ class DedupeTable(Table):
     def _one_place(self) -> Self:
         if self.header is not None and self.payload is not None:
             raise ValueError("saw both header and payload, expected one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _what_the_strategy_needs(self) -> Self:
+        is_ordered = self.strategy == "greatest"
+        if is_ordered and self.order is None:
+            raise ValueError('saw "greatest" without order, expected order = "number", "time" or "text"')
+        if is_ordered and self.header is None and self.payload is None:
+            raise ValueError(
+                'saw "greatest" with neither header nor payload, expected one of them: a body has no order'
+            )
+        if self.order is not None and not is_ordered:
+            raise ValueError(f'saw order beside "{self.strategy}", expected it only beside "greatest"')
+        if "n" in self.model_fields_set and self.strategy != "last":
+            raise ValueError(f'saw n beside "{self.strategy}", expected it only beside "last"')
         return self
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from tocsin.config.rules import Around
 from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, WebhookTable
 from tocsin.config.tables import TriggerTable
+from tocsin.dedupe import Greatest, Last, Order, Strategy, Unique, written
 from tocsin.registration import (
     At,
     Cron,
@@ -122,8 +123,15 @@ def _webhook(table: WebhookTable, dedupe: DedupeTable, engine: EngineSettings) -
             "header": dedupe.header,
             "payload": dedupe.payload,
             "body_window_ms": _ms(dedupe.body_window),
+            **written(_strategy(dedupe)),
         },
     }
+
+
+def _strategy(table: DedupeTable) -> Strategy:
+    if table.strategy == "greatest" and table.order is not None:
+        return Greatest(order=Order(table.order))
+    return Last(n=table.n) if table.strategy == "last" else Unique()
 
 
 def _after(table: AfterTable) -> dict[str, Json]:

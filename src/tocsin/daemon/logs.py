@@ -47,7 +47,8 @@ def event_recorded(notice: notices.EventRecorded) -> tuple[int, str]:
 
 
 def duplicate(notice: notices.DuplicateSeen) -> tuple[int, str]:
-    return logging.INFO, f"{notice.registration}: delivery seen before, as event {notice.event_id}"
+    what = "seen before, as" if notice.reason is None else f"discarded ({notice.reason}), not above that of"
+    return logging.INFO, f"{notice.registration}: delivery {what} event {notice.event_id}"
 
 
 def run_started(notice: notices.RunStarted) -> tuple[int, str]:

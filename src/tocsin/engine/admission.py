@@ -1,4 +1,4 @@
-"""The steps behind the one door, inside a transaction: binding, deduplication, lane, record.
+"""The steps behind the one door, inside a transaction: binding, recognition, lane, record.
 
 Called by ``accept`` (webhooks, fires), ``clockwork`` (due schedules), ``settling`` (chains) and
 ``bookmarks`` (files), so that whatever they change commits together with the events.
@@ -11,11 +11,12 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from tocsin.engine.recognition import Fresh, again, hash_of, recognise, refused, remember
 from tocsin.envelope import envelope
 from tocsin.errors import BindingMismatch
-from tocsin.event import Accepted, Answer, Declined, Duplicate, Occurrence, Origin, Skipped, State
-from tocsin.identity import DELIVERY, EVENT, dedupe_hash, idempotency_key, new_id
-from tocsin.notices import DuplicateSeen, EventRecorded
+from tocsin.event import Accepted, Answer, Declined, Occurrence, Origin, Skipped, State, Unreadable
+from tocsin.identity import DELIVERY, EVENT, idempotency_key, new_id
+from tocsin.notices import EventRecorded
 from tocsin.registration import TENANT, Misfire, Overlap, Registration
 from tocsin.seams import Announce
 from tocsin.store import events, journal, ledger, registrations
@@ -59,16 +60,13 @@ def admit(tx: Tx, occurrence: Occurrence, *, now: datetime, announce: Announce) 
     off = registration.off_reason(now)
     if off is not None:
         return Declined(reason=off)
-    hash_ = dedupe_hash(
-        tenant=occurrence.tenant,
-        registration_id=registration.id,
-        kind=occurrence.kind,
-        delivery_id=occurrence.delivery_id,
-    )
-    known = ledger.find(tx, hash_)
-    if known is not None:
-        return duplicate(tx, hash_, known, registration, now=now, announce=announce)
-    return record(tx, registration, occurrence, hash_, now=now, announce=announce)
+    found = recognise(tx, registration, occurrence)
+    if isinstance(found, Unreadable):
+        return refused(tx, registration, found, now)
+    if isinstance(found, Fresh):
+        place = placement(tx, registration, occurrence)
+        return put(tx, registration, occurrence, place, found, now=now, announce=announce)
+    return again(tx, registration, found, now=now, announce=announce)
 
 
 def compare(registration: Registration | None, occurrence: Occurrence) -> Mismatch | None:
@@ -104,49 +102,17 @@ def refuse(tx: Tx, mismatch: Mismatch | None, now: datetime) -> Mismatch:
     return mismatch
 
 
-def duplicate(
-    tx: Tx, hash_: str, known: ledger.Seen, registration: Registration, *, now: datetime, announce: Announce
-) -> Answer:
-    """The original ids; the ledger's age of the hash starts anew."""
-    ledger.touch(tx, hash_, now)
-    event = None if known.event_id is None else events.by_id(tx, known.event_id)
-    if event is None:
-        return Duplicate(event_id=known.event_id or "")
-    tx.after_commit(partial(announce, DuplicateSeen(event_id=event.id, registration=registration.spec.name)))
-    return Duplicate(event_id=event.id, run_id=event.run_id)
-
-
-def record(
-    tx: Tx,
-    registration: Registration,
-    occurrence: Occurrence,
-    hash_: str,
-    *,
-    now: datetime,
-    announce: Announce,
-) -> Answer:
-    """Delivery, ledger and event in one go."""
-    return put(
-        tx,
-        registration,
-        occurrence,
-        placement(tx, registration, occurrence),
-        hash_,
-        now=now,
-        announce=announce,
-    )
-
-
 def put(
     tx: Tx,
     registration: Registration,
     occurrence: Occurrence,
     place: Placement,
-    hash_: str,
+    fresh: Fresh,
     *,
     now: datetime,
     announce: Announce,
 ) -> Answer:
+    """Delivery, ledger and event in one go."""
     event_id = None
     if (
         place.state is State.SKIPPED
@@ -155,10 +121,8 @@ def put(
     ):
         event_id = events.skip_more(tx, registration.id, place.blocked_by, occurrence, now)
     if event_id is None:
-        event_id = insert(tx, registration, occurrence, place, hash_, now)
-    ledger.remember(
-        tx, hash_, registration_id=registration.id, event_id=event_id, verdict="accepted", now=now
-    )
+        event_id = insert(tx, registration, occurrence, place, fresh, now)
+    remember(tx, registration, occurrence, fresh, event_id, now)
     notice = EventRecorded(
         event_id=event_id,
         registration=registration.spec.name,
@@ -199,7 +163,7 @@ def lane_of(registration: Registration) -> str | None:
 
 
 def insert(
-    tx: Tx, registration: Registration, occurrence: Occurrence, place: Placement, hash_: str, now: datetime
+    tx: Tx, registration: Registration, occurrence: Occurrence, place: Placement, fresh: Fresh, now: datetime
 ) -> str:
     delivery, event_id = new_id(DELIVERY, now), new_id(EVENT, now)
     ledger.deliver(
@@ -215,7 +179,7 @@ def insert(
         registration_id=registration.id,
         workflow=registration.spec.workflow,
         delivery=delivery,
-        idempotency_key=idempotency_key(hash_),
+        idempotency_key=idempotency_key(hash_of(occurrence, fresh.generation)),
         state=place.state,
         reason=place.reason,
         count=1 + (occurrence.missed if place.state is State.SKIPPED else 0),
@@ -231,14 +195,9 @@ def skip_missed(
 ) -> None:
     """One `skipped` row for planned instants that the misfire rule lets go."""
     place = Placement(state=State.SKIPPED, lane=None, reason="misfire")
-    hash_ = dedupe_hash(
-        tenant=TENANT,
-        registration_id=registration.id,
-        kind=occurrence.kind,
-        delivery_id=occurrence.delivery_id,
-    )
-    if ledger.find(tx, hash_) is None:
-        put(tx, registration, occurrence, place, hash_, now=now, announce=announce)
+    found = recognise(tx, registration, occurrence)
+    if isinstance(found, Fresh):
+        put(tx, registration, occurrence, place, found, now=now, announce=announce)
 
 
 def chain_cut(occurrence: Occurrence) -> str | None:

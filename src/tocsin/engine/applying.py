@@ -12,6 +12,7 @@ from functools import partial
 
 from tocsin.config.plan import Plan
 from tocsin.engine.disarming import disarm, drop_all
+from tocsin.engine.recognition import carry_over
 from tocsin.identity import INSTALLATION, REGISTRATION, new_id, new_token, token_hash
 from tocsin.registration import DisabledReason, Registration, RowOrigin, TriggerSpec
 from tocsin.schedule import next_after
@@ -90,6 +91,7 @@ class Applier:
         registrations.update_spec(
             tx, row.id, spec, installation_id=installation_id, workflow_version=versions[spec.workflow]
         )
+        carry_over(tx, row, spec)
         if row.spec.schedule != spec.schedule:
             upcoming = first_fire(spec, now) if row.enabled else None
             registrations.reschedule(tx, row.id, next_fire_at=upcoming, now=now)

@@ -15,16 +15,26 @@ from tocsin.store.rows import dump, load
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the ledger knows of a hash. event_id: None when it never became an event."""
+    """What the ledger knows of a hash.
+
+    event_id: None when it never became an event. generation: how often it has counted as new.
+    turn: rises with each sighting; None when its trigger did not take turns then.
+    """
 
     event_id: str | None
     verdict: str
+    generation: int
+    turn: int | None
 
 
 def find(tx: Tx, hash_: str) -> Seen | None:
     """None for a hash that was never seen."""
     row = tx.one("seen.find", hash=hash_)
-    return None if row is None else Seen(event_id=row["event_id"], verdict=row["verdict"])
+    if row is None:
+        return None
+    return Seen(
+        event_id=row["event_id"], verdict=row["verdict"], generation=row["generation"], turn=row["turn"]
+    )
 
 
 def remember(
@@ -44,6 +54,33 @@ def remember(
 def touch(tx: Tx, hash_: str, now: datetime) -> None:
     """Seen again: its age starts anew."""
     tx.run("seen.touch", hash=hash_, now=microseconds(now))
+
+
+def renew(tx: Tx, hash_: str, *, event_id: str, generation: int, now: datetime) -> None:
+    """A hash that was forgotten counts as new once more."""
+    tx.run("seen.renew", hash=hash_, event_id=event_id, generation=generation, now=microseconds(now))
+
+
+def take_turn(tx: Tx, hash_: str, *, registration_id: str) -> None:
+    """From now on the most recently seen of its trigger."""
+    tx.run("seen.take_turn", hash=hash_, registration_id=registration_id)
+
+
+def newer(tx: Tx, turn: int, *, registration_id: str, limit: int) -> int:
+    """How many of a trigger's ids were seen after this turn, at most `limit`."""
+    row = tx.one("seen.newer", registration_id=registration_id, turn=turn, limit=limit)
+    return 0 if row is None else int(row["newer"])
+
+
+def give_turns(tx: Tx, registration_id: str, *, limit: int) -> None:
+    """The most recently seen of a trigger take the highest turns, in the order in which they were seen."""
+    tx.run("seen.give_turns", registration_id=registration_id, limit=limit)
+
+
+def sent(tx: Tx, registration_id: str, *, limit: int) -> list[tuple[str, str]]:
+    """(id, delivery id) of a trigger's last events that nobody made by hand, the latest first."""
+    rows = tx.all("events.sent", registration_id=registration_id, limit=limit)
+    return [(row["id"], row["delivery_id"]) for row in rows]
 
 
 def deliver(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from tocsin.instants import instant, microseconds
-from tocsin.registration import DisabledReason, Json, Registration, RowOrigin, TriggerSpec
+from tocsin.registration import DisabledReason, Json, Mark, Registration, RowOrigin, TriggerSpec
 from tocsin.store.connection import Tx
 from tocsin.store.rows import at_us, dump, registration_of, spec_columns
 
@@ -139,8 +139,14 @@ def remove(tx: Tx, id_: str, now: datetime) -> None:
     tx.run("registrations.remove", id=id_, now=microseconds(now))
 
 
+def move_mark(tx: Tx, id_: str, mark: Mark | None) -> None:
+    """How far `greatest` has come; None starts afresh."""
+    id_of, event_id = (None, None) if mark is None else (mark.delivery_id, mark.event_id)
+    tx.run("registrations.move_mark", id=id_, mark=id_of, event_id=event_id)
+
+
 def write_state(tx: Tx, id_: str, state: Json) -> None:
-    """Write back a run's state; None clears it."""
+    """Keep this for the next run; None clears it."""
     tx.run("registrations.write_state", id=id_, state=None if state is None else dump(state))
 
 

@@ -16,6 +16,7 @@ from tocsin.registration import (
     Every,
     Json,
     Kind,
+    Mark,
     Misfire,
     MisfirePolicy,
     Overlap,
@@ -144,8 +145,16 @@ def registration_of(row: Row) -> Registration:
         runs_since_armed=row["runs_since_armed"],
         last_fired_at=at(row["last_fired_at"]),
         last_error=row["last_error"] or row["source_error"],
+        mark=mark_of(row),
         created_at=instant(row["created_at"]),
     )
+
+
+def mark_of(row: Row) -> Mark | None:
+    """The two columns of a mark, which are set together."""
+    if row["dedupe_mark"] is None:
+        return None
+    return Mark(delivery_id=row["dedupe_mark"], event_id=row["dedupe_mark_event"])
 
 
 def cause_of(row: Row) -> Cause | None:

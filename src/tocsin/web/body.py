@@ -124,8 +124,16 @@ def refuse_constant(name: str) -> NoReturn:
     raise bad_body(f"not JSON: {name}")
 
 
-def finite(text: str) -> float:
-    number = float(text)
+class WordedFloat(float):
+    """A number that keeps its wording: as an id it may have more digits than a double holds."""
+
+    __slots__ = ("text",)
+    text: str
+
+
+def finite(text: str) -> WordedFloat:
+    number = WordedFloat(text)
+    number.text = text
     if number in (float("inf"), float("-inf")):
         raise bad_body("not taken: a number beyond the range of a double")
     return number

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+from tocsin.dedupe import BY_BODY, BY_HASH
 from tocsin.instants import microseconds
 from tocsin.registration import Json, Registration
 from tocsin.seams import Clock
 from tocsin.store import events
 from tocsin.store.connection import Store, Tx
+from tocsin.web.body import WordedFloat
 
 MAX_ID: Final = 255  # characters; a longer id is known by its hash, so that rows and logs stay readable
 MAX_BODIES: Final = 20_000  # 2000 different bodies a second for the default window, some 5 MB
@@ -27,10 +29,15 @@ BODY_WINDOW_MS: Final = 10_000  # the default of `dedupe.body_window`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryId:
-    """by_body: the sender gave no id, so the same body counted as the same delivery."""
+    """given: the sender's id as it was; None when it gave none, so that its body stands for it."""
 
     id: str
-    by_body: bool = False
+    given: str | None = None
+
+    @property
+    def by_body(self) -> bool:
+        """Whether the body stood for an id."""
+        return self.given is None
 
 
 class DeliveryIds:
@@ -46,13 +53,13 @@ class DeliveryIds:
         """headers: the values of the header that the trigger names, if any."""
         given = given_id(row, headers, payload)
         if given is not None:
-            return DeliveryId(id=given)
+            return DeliveryId(id=shown(given), given=given)
         window = timedelta(milliseconds=settings(row).get("body_window_ms", BODY_WINDOW_MS))
         digest = hashlib.sha256(body).hexdigest()
         if not window:
-            return DeliveryId(id=f"{prefix(digest)}{self._now_us()}:{secrets.token_hex(4)}", by_body=True)
+            return DeliveryId(id=f"{prefix(digest)}{self._now_us()}:{secrets.token_hex(4)}")
         await self._recall(row, digest, window)
-        return DeliveryId(id=f"{prefix(digest)}{self._first_seen((row.id, digest), window)}", by_body=True)
+        return DeliveryId(id=f"{prefix(digest)}{self._first_seen((row.id, digest), window)}")
 
     async def _recall(self, row: Registration, digest: str, window: timedelta) -> None:
         """After a restart the database remembers: a sender whose answer was lost sends again."""
@@ -105,7 +112,7 @@ def settings(row: Registration) -> dict[str, Any]:
 
 def prefix(digest: str) -> str:
     """The fixed part of a body's ids."""
-    return f"body:{digest}:"
+    return f"{BY_BODY}{digest}:"
 
 
 def id_header(row: Registration) -> str | None:
@@ -121,13 +128,16 @@ def given_id(row: Registration, headers: list[str], payload: Json) -> str | None
         text = headers[0].strip() if len(set(headers)) == 1 else ""  # two different ones name nothing
     else:
         text = id_text(at(payload, path)) if isinstance(path, str) else ""
-    if not text:
-        return None
-    return text if len(text) <= MAX_ID and text.isprintable() else hashed(text)
+    return text or None
+
+
+def shown(given: str) -> str:
+    """The id as rows and logs have it."""
+    return given if len(given) <= MAX_ID and given.isprintable() else hashed(given)
 
 
 def hashed(text: str) -> str:
-    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}"
+    return f"{BY_HASH}{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}"
 
 
 def at(payload: Json, path: str) -> Json:
@@ -147,4 +157,6 @@ def id_text(value: Json) -> str:
     """A string as it is, a number as it is written; nothing else is an id."""
     if isinstance(value, str):
         return value
+    if isinstance(value, WordedFloat):
+        return value.text
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

@@ -11,7 +11,7 @@ from typing import Final
 from aiohttp import web
 
 from tocsin.errors import BindingMismatch, StoreUnusable
-from tocsin.event import Accepted, Answer, Declined, Duplicate, Occurrence, Skipped
+from tocsin.event import Accepted, Answer, Declined, Duplicate, Occurrence, Skipped, Unreadable
 from tocsin.identity import token_hash
 from tocsin.registration import Json, Kind, Registration
 from tocsin.store import registrations
@@ -22,7 +22,7 @@ from tocsin.web.delivery_ids import DeliveryId, DeliveryIds, id_header
 from tocsin.web.disclosure import safe_headers, safe_query
 from tocsin.web.guards import LOGGER, is_over_socket
 from tocsin.web.reading import HARD_LIMIT, read_body, refuse_declared
-from tocsin.web.refusals import DRAINING_RETRY_S, STORE_RETRY_S, gone, not_found, unavailable
+from tocsin.web.refusals import DRAINING_RETRY_S, STORE_RETRY_S, bad_body, gone, not_found, unavailable
 
 COMPONENT: Final = "webhook"
 TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")  # base64url (RFC 4648), as `identity.new_token` makes them
@@ -84,6 +84,7 @@ class Ingress:
             component_version=row.spec.component_version,
             kind=Kind.WEBHOOK,
             delivery_id=id_.id,
+            given_id=id_.given,
             occurred_at=self._context.clock.now(),
             payload=payload,
             body=body or None,
@@ -111,12 +112,15 @@ class Ingress:
         match given:
             case Accepted(event_id=event_id, run_id=run_id):
                 return answer(202, self._ids_of(request, event_id, run_id) | {"duplicate": False} | how)
-            case Duplicate(event_id=event_id, run_id=run_id):
-                return answer(200, self._ids_of(request, event_id, run_id) | {"duplicate": True} | how)
+            case Duplicate(event_id=event_id, run_id=run_id, reason=reason):
+                why = {} if reason is None else {"reason": reason}
+                return answer(200, self._ids_of(request, event_id, run_id) | {"duplicate": True} | why | how)
             case Skipped(event_id=event_id, reason=reason):
                 return answer(202, self._ids_of(request, event_id, None) | {"skipped": reason} | how)
             case Declined():
                 raise gone()
+            case Unreadable(reason=reason):
+                raise bad_body(reason)
 
     def _ids_of(self, request: web.Request, event_id: str, run_id: str | None) -> dict[str, Json]:
         run: dict[str, Json] = {} if run_id is None else {"run_id": run_id}

@@ -24,6 +24,11 @@ WHERE (:registration_id IS NULL OR registration_id = :registration_id)
   AND (:since IS NULL OR created_at >= :since)
 ORDER BY seq DESC LIMIT :limit;
 
+-- name: events.sent
+-- What senders gave a trigger: its last events that nobody made by hand, with their deliveries' ids.
+SELECT id, delivery_id FROM events
+WHERE registration_id = :registration_id AND origin = 'live' ORDER BY seq DESC LIMIT :limit;
+
 -- name: events.after
 -- Events recorded after a seq, oldest first, for followers.
 SELECT * FROM event_rows

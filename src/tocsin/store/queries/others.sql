@@ -67,6 +67,33 @@ VALUES (:hash, :registration_id, :event_id, :verdict, :now, :now);
 -- Seen again.
 UPDATE seen SET last_seen_at = :now WHERE hash = :hash;
 
+-- name: seen.renew
+-- A forgotten id counts as new once more.
+UPDATE seen SET event_id = :event_id, verdict = 'accepted', generation = :generation, last_seen_at = :now
+WHERE hash = :hash;
+
+-- name: seen.take_turn
+-- Now the most recently seen id of its trigger.
+UPDATE seen SET turn = 1 + coalesce(
+  (SELECT max(turn) FROM seen WHERE registration_id = :registration_id AND turn IS NOT NULL), 0)
+WHERE hash = :hash;
+
+-- name: seen.newer
+-- How many of a trigger's ids were seen after this turn; stops counting at the limit.
+SELECT count(*) AS newer FROM (
+  SELECT 1 FROM seen INDEXED BY seen_turn
+  WHERE registration_id = :registration_id AND turn IS NOT NULL AND turn > :turn LIMIT :limit);
+
+-- name: seen.give_turns
+-- The most recently seen ids of a trigger take the highest turns, in the order in which they were seen.
+UPDATE seen SET turn = recent.turn FROM (
+  SELECT hash, row_number() OVER (ORDER BY last_seen_at, turn, hash) + (
+    SELECT coalesce(max(turn), 0) FROM seen WHERE registration_id = :registration_id AND turn IS NOT NULL) AS turn
+  FROM (
+    SELECT hash, last_seen_at, turn FROM seen WHERE registration_id = :registration_id
+    ORDER BY last_seen_at DESC, turn DESC, hash DESC LIMIT :limit)) AS recent
+WHERE seen.hash = recent.hash;
+
 -- name: files.of_installation
 -- Every path of an installation.
 SELECT * FROM files WHERE installation_id = :installation_id;

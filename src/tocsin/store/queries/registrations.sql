@@ -104,8 +104,12 @@ UPDATE registrations SET
   removed_at = :now, enabled = 0, disabled_reason = coalesce(disabled_reason, 'user'), next_fire_at = NULL
 WHERE id = :id AND removed_at IS NULL;
 
+-- name: registrations.move_mark
+-- How far `greatest` has come; NULL to start afresh.
+UPDATE registrations SET dedupe_mark = :mark, dedupe_mark_event = :event_id WHERE id = :id;
+
 -- name: registrations.write_state
--- A run's `state` output.
+-- A run's `state` output, or what a person puts in its place.
 UPDATE registrations SET state = :state WHERE id = :id;
 
 -- name: registrations.succeeded
