@@ -34,6 +34,7 @@ COMMANDS = [
     "logs",
     "next",
     "url",
+    "state",
     "paths",
     "version",
 ]
@@ -51,9 +52,9 @@ def test_help_lists_every_command_and_every_exit_code(bare: Home) -> None:
     assert all(f"{code} {meaning}" in words for code, meaning in exits.MEANINGS.items())
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "state get", "state set"])
 def test_each_command_explains_itself_with_an_example(bare: Home, command: str) -> None:
-    shown = bare.ok(command, "--help").out
+    shown = bare.ok(*command.split(), "--help").out
     assert "Example: " in shown
     assert "tocsin" in shown.partition("Example: ")[2]
     summary = shown.split("\n\n")[1].strip()

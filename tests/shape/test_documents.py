@@ -62,7 +62,9 @@ def test_the_demo_is_sound_and_lacks_only_its_inbox() -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
 def test_every_command_named_exists(path: Path) -> None:
-    known = {command.name for command in app.registered_commands}
+    known = {command.name for command in app.registered_commands} | {
+        group.name for group in app.registered_groups
+    }
     expect_none(sorted(named_commands(path) - known))
 
 

@@ -27,6 +27,7 @@ from tocsin.cli import (
     render,
     runs,
     start,
+    state,
     triggers,
 )
 from tocsin.cli.configuration import problem_line
@@ -35,7 +36,7 @@ from tocsin.errors import ConfigInvalid, TocsinError
 
 Command = Callable[..., None]
 
-GROUPS: Final[Mapping[str, Mapping[str, Command]]] = {
+GROUPS: Final[Mapping[str, Mapping[str, Command | typer.Typer]]] = {
     "Configuration": {
         "init": start.init,
         "check": configuration.check,
@@ -52,6 +53,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Command]]] = {
         "disable": changes.disable,
         "next": forecast.next_,
         "url": address.url,
+        "state": state.app,
     },
     "Runs": {
         "fire": firing.fire,
@@ -124,7 +126,10 @@ def root(
 
 for commands in GROUPS.values():
     for name, command in commands.items():
-        app.command(name)(command)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from tocsin.engine.admission import MAX_DEPTH, chain_cut
 from tocsin.engine.applying import Applier, secret_name
 from tocsin.engine.choosing import named, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
+from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import ConfigInvalid, Problem, Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin
 from tocsin.identity import new_id, token_hash
@@ -74,6 +75,7 @@ class Controls:
         self._system_tz = system_tz
         self._changed = changed
         self._applier = Applier(announce=announce, secrets=secrets)
+        self.states = TriggerStates(store=store, clock=clock)
 
     def load(self) -> Loaded:
         """Read the configuration file. Raises ConfigInvalid."""

@@ -76,6 +76,12 @@ async def token(controls: Controls, arguments: Arguments) -> Json:
     return {"token": await controls.token(text(arguments, "name"), rotate=bool(arguments.get("rotate")))}
 
 
+async def set_state(controls: Controls, arguments: Arguments) -> Json:
+    """name, text (JSON) -> state, under_way."""
+    done = await controls.states.put(text(arguments, "name"), text(arguments, "text"))
+    return {"state": done.state, "under_way": done.under_way}
+
+
 VERBS: Final[Mapping[str, Verb]] = {
     "fire": fire,
     "plan": plan,
@@ -85,6 +91,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "enable": enable,
     "disable": disable,
     "token": token,
+    "set_state": set_state,
 }
 
 

@@ -1,10 +1,12 @@
 """What a run reported: JSON lines in the file `$TOCSIN_OUTPUT`.
 
-Read when a run has ended, and again for a run that was lost with its engine.
+Read when a run has ended, and again for a run that was lost with its engine. A state that a person
+gives obeys the same rules.
 """
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import math
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Final, NoReturn, cast
 
 from tocsin.engine.runners.jsontext import compact
+from tocsin.errors import BadRequest, Refused
 from tocsin.registration import Json
 from tocsin.run import Outputs
 
@@ -37,10 +40,26 @@ def read_outputs(path: Path) -> tuple[Outputs, str | None]:
     """
     data, too_long = _read(path)
     document, bad_line = _merge(io.BytesIO(data))
-    too_big = _state_problem(document)
+    too_big = _state_problem(document.get("state"))
     if too_big is not None:
         del document["state"]
     return _outputs(document), too_long or bad_line or too_big
+
+
+def read_state(data: bytes) -> Json:
+    """A state given by hand; a byte order mark before it is no part of it.
+
+    Raises BadRequest for what is no JSON, or none that could be kept, and Refused over the cap.
+    """
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        state = _sound(data)
+    except _BadLine as error:
+        raise BadRequest(f"state {error}") from error
+    too_big = _state_problem(state)
+    if too_big is not None:
+        raise Refused(too_big)
+    return state
 
 
 def _read(path: Path) -> tuple[bytes, str | None]:
@@ -80,28 +99,36 @@ def _merge(lines: Iterable[bytes]) -> tuple[dict[str, Json], str | None]:
 
 def _parse(line: bytes) -> Mapping[str, Json]:
     """One line's object. Raises _BadLine."""
-    found = _decode(line)
+    found = _sound(line)
     if not isinstance(found, dict):
         raise _BadLine("is not a JSON object")
-    if line.count(b"{") + line.count(b"[") > DEEPEST and _deeper_than(found, DEEPEST):
-        raise _BadLine("is nested too deeply")
-    _check_text(found)
     _check_cost(found.get("cost_usd"))
     return found
 
 
-def _decode(line: bytes) -> object:
+def _sound(text: bytes) -> Json:
+    """The value, fit to be kept and given to a run."""
+    found = _decode(text)
+    if text.count(b"{") + text.count(b"[") > DEEPEST and _deeper_than(found, DEEPEST):
+        raise _BadLine("is nested too deeply")
+    _check_text(found)
+    return found
+
+
+def _decode(line: bytes) -> Json:
     """The line's value, strictly JSON."""
     try:
-        return json.loads(
+        found: Json = json.loads(
             line.decode(), parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
         )
     except UnicodeDecodeError as error:
         raise _BadLine("is not UTF-8") from error
     except json.JSONDecodeError as error:
-        raise _BadLine(f"is not JSON: {error.msg} at column {error.colno}") from error
+        place = f"line {error.lineno} column" if error.lineno > 1 else "column"
+        raise _BadLine(f"is not JSON: {error.msg} at {place} {error.colno}") from error
     except RecursionError as error:
         raise _BadLine("is nested too deeply") from error
+    return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -136,7 +163,7 @@ def _children(node: object) -> Iterable[object]:
     return node if isinstance(node, list) else ()
 
 
-def _check_text(found: Mapping[str, Json]) -> None:
+def _check_text(found: Json) -> None:
     """Half of a surrogate pair passes JSON's grammar but no database."""
     try:
         compact(found).encode()
@@ -151,9 +178,9 @@ def _check_cost(cost: Json) -> None:
         raise _BadLine("has a `cost_usd` that is not a number of 0 or more")
 
 
-def _state_problem(document: Mapping[str, Json]) -> str | None:
+def _state_problem(state: Json) -> str | None:
     """What is wrong with the state as it ended up, if anything."""
-    size = len(compact(document.get("state")).encode())
+    size = len(compact(state).encode())
     return f"state is {size} bytes, over the cap of 64 KiB" if size > STATE_CAP else None
 
 
