@@ -134,8 +134,8 @@ for commands in GROUPS.values():
 
 def main() -> None:
     """The `tocsin` command. Always ends the process, with an exit code of INTERFACE section 4."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names may be any bytes
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # a closed one is None
+        stream.reconfigure(errors="backslashreplace")  # names may be any bytes
     sys.exit(not_text(sys.argv[1:]) or outcome(sys.argv[1:]))
 
 

@@ -61,15 +61,15 @@ class Waiter:
         return None if self._deadline is None else max(0.0, self._deadline - self._clock.monotonic())
 
     async def _run(self) -> None:
-        """Be the one who runs what was fired, to its end: others may wait for theirs."""
+        """Be the one who runs what was fired, no longer than there is time."""
         from tocsin.daemon.local import run_fired
 
         work = asyncio.create_task(
-            run_fired(self._session.paths, environ=self._session.environ), name="fired"
+            run_fired(self._session.paths, self._event_id, environ=self._session.environ), name="fired"
         )
         try:
             await asyncio.wait({work}, timeout=self._left())
-            if work.done() or (await self._event()).state not in UNFINISHED:
+            if work.done():
                 await work
         except LockHeld:
             return

@@ -74,6 +74,8 @@ def refuse_writable(path: Path, facts: os.stat_result) -> None:
 
 
 def _content(path: Path) -> bytes:
+    if path.exists() and not path.is_file():  # opening a pipe would wait for a writer
+        raise _refusal(path, None, "not a file, expected a configuration")
     try:
         with path.open("rb") as file:
             refuse_writable(path, os.fstat(file.fileno()))

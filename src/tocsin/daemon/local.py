@@ -12,10 +12,11 @@ from tocsin.daemon.wiring import Core, open_core
 from tocsin.engine.controls import Controls
 from tocsin.engine.driver import Driver
 from tocsin.errors import ConfigInvalid
-from tocsin.event import Origin
+from tocsin.event import UNFINISHED, Origin
 from tocsin.notices import EventDropped, Notice, RunEnded
 from tocsin.settings import EngineSettings, Paths
 from tocsin.store import events
+from tocsin.store.connection import Tx
 
 
 @asynccontextmanager
@@ -26,17 +27,19 @@ async def open_controls(paths: Paths, *, environ: Mapping[str, str]) -> AsyncIte
         yield core.controls
 
 
-async def run_fired(paths: Paths, *, environ: Mapping[str, str]) -> None:
-    """Run events that were fired by hand, under the normal limits, until none is left. Raises LockHeld.
+async def run_fired(paths: Paths, event_id: str, *, environ: Mapping[str, str]) -> None:
+    """Run events that were fired by hand, under the normal limits, until this one has ended. Raises LockHeld.
 
-    Events that stand before a fired one in its lane run first. Everything else waits for `tocsin up`.
+    Others that were begun meanwhile are let end. Events that stand before a fired one in its lane run
+    first. Everything else waits for `tocsin up`, or for the `fire` that waits for it. Cancelled, it
+    stops what runs and gives the attempts back.
     """
     holder = new_holder("fire")
     with hold(paths.lock, holder):
         async with open_core(paths, owner=holder.owner, environ=environ, origin=Origin.MANUAL) as core:
             core.claims.settings = limits(core)
             await core.recovery.recover()
-            await dispatch(core)
+            await dispatch(core, event_id)
 
 
 def limits(core: Core) -> EngineSettings:
@@ -47,8 +50,8 @@ def limits(core: Core) -> EngineSettings:
         return EngineSettings()
 
 
-async def dispatch(core: Core) -> None:
-    """Drive the queue until no fired event is unfinished; a cancelled caller stops what runs."""
+async def dispatch(core: Core, event_id: str) -> None:
+    """Drive the queue until the event has ended, and what was begun beside it."""
     async with asyncio.TaskGroup() as group:
         core.dispatcher.open(group)
         driver = Driver("dispatch", core.dispatcher.once, clock=core.clock, announce=core.bus)
@@ -56,12 +59,20 @@ async def dispatch(core: Core) -> None:
         core.bus.listeners.append(lambda notice: note_end(notice, ended))
         loop = group.create_task(driver.run(), name=driver.name)
         try:
-            while await core.store.read(lambda tx: events.unfinished(tx, Origin.MANUAL)):
+            while await core.store.read(lambda tx: is_unfinished(tx, event_id)) or core.claims.live:
                 await ended.wait()
                 ended.clear()
+                if not await core.store.read(lambda tx: is_unfinished(tx, event_id)):
+                    core.claims.close()
         finally:
             loop.cancel()
             await core.dispatcher.drain(0, ended)
+
+
+def is_unfinished(tx: Tx, event_id: str) -> bool:
+    """Whether an event is still to run, or runs."""
+    event = events.by_id(tx, event_id)
+    return event is not None and event.state in UNFINISHED
 
 
 def note_end(notice: Notice, ended: asyncio.Event) -> None:

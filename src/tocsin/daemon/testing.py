@@ -221,7 +221,7 @@ def document(run_id: str | None, outcome: Outcome | None) -> dict[str, Json]:
         "run_id": run_id,
         "state": "not run" if outcome is None else state_of(outcome),
         "duplicate": False,
-        "result": None if outcome is None else dict(outcome.outputs.result),
+        "result": None if outcome is None else dict(outcome.outputs.result) or None,
         "exit_code": None if outcome is None else outcome.exit_code,
         "error": None if outcome is None else outcome.error,
     }

@@ -17,7 +17,7 @@ from tocsin.errors import BindingMismatch
 from tocsin.event import Accepted, Answer, Declined, Occurrence, Origin, Skipped, State, Unreadable
 from tocsin.identity import DELIVERY, EVENT, idempotency_key, new_id
 from tocsin.notices import EventRecorded
-from tocsin.registration import TENANT, Misfire, Overlap, Registration
+from tocsin.registration import TENANT, Kind, Misfire, Overlap, Registration
 from tocsin.seams import Announce
 from tocsin.store import events, journal, ledger, registrations
 from tocsin.store.connection import Tx
@@ -149,10 +149,10 @@ def placement(tx: Tx, registration: Registration, occurrence: Occurrence) -> Pla
 
 
 def must_queue(registration: Registration, occurrence: Occurrence) -> bool:
-    """A person's fire waits its turn, and so do the catch-ups of `fire_all`, whatever overlap says."""
+    """A person's fire of what else fires by itself waits its turn, and so do the catch-ups of `fire_all`."""
     if occurrence.origin is Origin.CATCH_UP:
         return registration.spec.misfire.misfire is Misfire.FIRE_ALL
-    return occurrence.origin is Origin.MANUAL
+    return occurrence.origin is Origin.MANUAL and registration.spec.kind is not Kind.MANUAL
 
 
 def lane_of(registration: Registration) -> str | None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from difflib import get_close_matches
 
 from tocsin.errors import NotFound, Refused
-from tocsin.registration import Registration
+from tocsin.registration import DisabledReason, Registration
 from tocsin.store import registrations
 from tocsin.store.connection import Tx
 
@@ -35,3 +35,12 @@ def refuse_expired(row: Registration, now: datetime) -> None:
     """Raises Refused for a trigger past its end: it could only be disarmed again."""
     if row.spec.expires_at is not None and row.spec.expires_at <= now:
         raise Refused(f"{row.spec.name} has expired: set a later expires_at and apply it")
+
+
+def off(name: str, reason: str) -> Refused:
+    """The refusal for a trigger that is not active, with the way out."""
+    if reason == "expired":
+        return Refused(f"{name} has expired: set a later expires_at and apply it")
+    if reason == DisabledReason.CONFIG:
+        return Refused(f"{name} is off: it is not in the configuration, or says enabled = false there")
+    return Refused(f"{name} is off ({reason}): `tocsin enable {name}` arms it again")

@@ -17,11 +17,11 @@ from tocsin.config.plan import Plan, plan
 from tocsin.engine.accept import Acceptor
 from tocsin.engine.admission import MAX_DEPTH, chain_cut
 from tocsin.engine.applying import Applier, secret_name
-from tocsin.engine.choosing import named, refuse_expired, selected
+from tocsin.engine.choosing import named, off, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
 from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import ConfigInvalid, Problem, Refused
-from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin
+from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin, Skipped
 from tocsin.identity import new_id, token_hash
 from tocsin.notices import ConfigApplied
 from tocsin.registration import DisabledReason, Json, Registration, RowOrigin
@@ -116,12 +116,12 @@ class Controls:
         occurrence = by_hand(registration, payload, key or new_id("key", now), cause, now)
         refuse_loop(name, occurrence)
         answer = await self._acceptor.accept(occurrence)
-        if not isinstance(answer, Accepted | Duplicate):
-            raise Refused(f"{name} is {answer.reason}: `tocsin enable {name}` first")
+        if not isinstance(answer, Accepted | Duplicate | Skipped):
+            raise off(name, answer.reason)
         event = await self._store.read(lambda tx: events.by_id(tx, answer.event_id))
         return Fired(
             event_id=answer.event_id,
-            run_id=answer.run_id,
+            run_id=None if isinstance(answer, Skipped) else answer.run_id,
             state="pending" if event is None else event.state,
             duplicate=isinstance(answer, Duplicate),
         )

@@ -77,6 +77,7 @@ class Lifecycle:
     def _start(self, registration: Registration) -> None:
         source, name = self._factories[registration.spec.component](registration), registration.spec.name
         task = self._group.create_task(self._supervise(source, name), name=f"source-{name}")
+        self._ailments.setdefault(name, None)  # an earlier engine's word for what ailed it
         self._running[registration.id] = Running(source=source, task=task, settings=settings_of(registration))
 
     @property

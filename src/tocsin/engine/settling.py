@@ -77,21 +77,25 @@ class Settler:
             events.promote(tx, end.event.lane, end.now)
         if isinstance(end.settlement.ending, Done | GaveUp):
             for occurrence in occurrences(ended(end), registrations.active(tx, COMPONENT)):
-                self._chain(tx, occurrence, end.now)
+                self._chain(tx, occurrence, end)
 
-    def _chain(self, tx: Tx, occurrence: Occurrence, now: datetime) -> None:
+    def _chain(self, tx: Tx, occurrence: Occurrence, end: End) -> None:
         cut = chain_cut(occurrence)
         if cut is None:
-            admit(tx, occurrence, now=now, announce=self._announce)
+            admit(tx, occurrence, now=end.now, announce=self._announce)
             return
-        cause = occurrence.cause
-        detail = {"lineage": [] if cause is None else list(cause.lineage)}
-        journal.write(
-            tx, "chain cut", registration_id=occurrence.registration_id, reason=cut, detail=detail, now=now
-        )
         follower = registrations.by_id(tx, occurrence.registration_id)
-        where = "chain" if follower is None else f"chain to {follower.spec.name}"
-        tx.after_commit(partial(self._announce, Trouble(where=where, error=f"cut: {cut}")))
+        name = occurrence.registration_id if follower is None else follower.spec.name
+        reason, event_id = f"{cut}, before {name}", end.event.id
+        journal.write(
+            tx,
+            "chain cut",
+            registration_id=occurrence.registration_id,
+            event_id=event_id,
+            reason=reason,
+            now=end.now,
+        )
+        tx.after_commit(partial(self._announce, Trouble(where=f"chain to {name}", error=f"cut: {cut}")))
 
 
 def end_event(tx: Tx, end: End) -> bool:
