@@ -26,6 +26,7 @@ from tocsin.cli import (
     history,
     render,
     runs,
+    second_thoughts,
     start,
     triggers,
 )
@@ -60,6 +61,9 @@ GROUPS: Final[Mapping[str, Mapping[str, Command]]] = {
         "event": history.event,
         "runs": runs.runs,
         "logs": runs.logs,
+        "cancel": second_thoughts.cancel,
+        "retry": second_thoughts.retry,
+        "replay": second_thoughts.replay,
     },
     "About": {"paths": start.paths, "version": start.version},
 }

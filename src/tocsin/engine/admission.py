@@ -185,10 +185,10 @@ def placement(tx: Tx, registration: Registration, occurrence: Occurrence) -> Pla
 
 
 def must_queue(registration: Registration, occurrence: Occurrence) -> bool:
-    """A person's fire waits its turn, and so do the catch-ups of `fire_all`, whatever overlap says."""
+    """What a person asks for waits its turn, and so do catch-ups of `fire_all`, whatever overlap says."""
     if occurrence.origin is Origin.CATCH_UP:
         return registration.spec.misfire.misfire is Misfire.FIRE_ALL
-    return occurrence.origin is Origin.MANUAL
+    return occurrence.origin in (Origin.MANUAL, Origin.REPLAY)
 
 
 def lane_of(registration: Registration) -> str | None:
@@ -201,7 +201,7 @@ def lane_of(registration: Registration) -> str | None:
 def insert(
     tx: Tx, registration: Registration, occurrence: Occurrence, place: Placement, hash_: str, now: datetime
 ) -> str:
-    delivery, event_id = new_id(DELIVERY, now), new_id(EVENT, now)
+    delivery, event_id = new_id(DELIVERY, now), occurrence.event_id or new_id(EVENT, now)
     ledger.deliver(
         tx,
         delivery,

@@ -1,4 +1,4 @@
-"""Which triggers a verb is about: by name or by tag, inside a transaction."""
+"""Which triggers or events a verb is about, and whether it may be, inside a transaction."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from datetime import datetime
 from difflib import get_close_matches
 
 from tocsin.errors import NotFound, Refused
+from tocsin.event import Event
 from tocsin.registration import Registration
-from tocsin.store import registrations
+from tocsin.store import events, registrations
 from tocsin.store.connection import Tx
 
 
@@ -35,3 +36,21 @@ def refuse_expired(row: Registration, now: datetime) -> None:
     """Raises Refused for a trigger past its end: it could only be disarmed again."""
     if row.spec.expires_at is not None and row.spec.expires_at <= now:
         raise Refused(f"{row.spec.name} has expired: set a later expires_at and apply it")
+
+
+def refuse_off(row: Registration, now: datetime) -> None:
+    """Raises Refused, with the way out, for a trigger that is not active: nothing of it may run."""
+    name, off = row.spec.name, row.off_reason(now)
+    if off == "removed":
+        raise Refused(f"{name} was removed: nothing of it runs any more")
+    refuse_expired(row, now)
+    if off is not None:
+        raise Refused(f"{name} is off ({off}): `tocsin enable {name}` first")
+
+
+def event_with_id(tx: Tx, id_: str) -> Event:
+    """The event of exactly this id. Raises NotFound."""
+    event = events.by_id(tx, id_)
+    if event is None:
+        raise NotFound(thing="event", name=id_)
+    return event
