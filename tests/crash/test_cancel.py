@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +26,10 @@ shell = "setsid sleep 300 & sleep 300 & sleep 300"
 shell = "trap '' TERM; sleep 300 & while :; do wait; done"
 kill_grace = "300ms"
 
+[workflows.stubborn]
+shell = "trap '' TERM; while :; do sleep 300; done"
+kill_grace = "5m"
+
 [workflows.alarm]
 command = ["true"]
 
@@ -32,6 +38,9 @@ workflow = "sleep"
 manual = true
 [triggers.family]
 workflow = "family"
+manual = true
+[triggers.stubborn]
+workflow = "stubborn"
 manual = true
 [triggers.deaf]
 workflow = "deaf"
@@ -74,11 +83,11 @@ def running(home: Home, trigger: str, *, processes: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("trigger", "processes", "signal"),
+    ("trigger", "processes", "end"),
     [("sleep", 1, "SIGTERM"), ("family", 4, "SIGTERM"), ("deaf", 2, "SIGKILL")],
 )
 def test_a_run_that_is_cancelled_leaves_no_process(
-    home: Home, trigger: str, processes: int, signal: str
+    home: Home, trigger: str, processes: int, end: str
 ) -> None:
     home.up()
     id_ = running(home, trigger, processes=processes)
@@ -87,7 +96,7 @@ def test_a_run_that_is_cancelled_leaves_no_process(
     assert living(home) == []
     event = home.json("event", id_)
     assert (event["state"], event["reason"]) == ("dropped", "cancelled")
-    assert [(run["state"], run["signal"]) for run in event["runs"]] == [("cancelled", signal)]
+    assert [(run["state"], run["signal"]) for run in event["runs"]] == [("cancelled", end)]
     assert home.json("show", trigger)["consecutive_failures"] == 0
     assert home.json("events", "alarm") == []
     assert home.interrupt() == 0
@@ -119,3 +128,16 @@ def test_a_cancel_after_the_engine_died_is_kept_for_the_next_one(home: Home) -> 
     assert [run["state"] for run in event["runs"]] == ["lost"]
     assert living(home) == []
     assert home.interrupt() == 0
+
+
+def test_a_person_who_does_not_wait_for_it_leaves_it_to_the_engine(home: Home) -> None:
+    home.up()
+    id_ = running(home, "stubborn", processes=2)
+    command, pipe = home.command("cancel", id_), subprocess.PIPE
+    with subprocess.Popen(command, env=home.environ(), stderr=pipe, text=True) as cancel:
+        assert cancel.stderr is not None
+        assert cancel.stderr.readline() == f"stopping {id_}\n"
+        cancel.send_signal(signal.SIGINT)
+        assert "it is being stopped all the same" in cancel.stderr.read()
+    assert cancel.returncode == 130
+    assert [step["what"] for step in home.json("event", id_)["trace"]][-1] == "cancel asked for"

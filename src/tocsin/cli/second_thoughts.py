@@ -48,8 +48,8 @@ def cancel(context: typer.Context, given: Events, as_json: JsonFlag = False) -> 
 
 def stopped(session: Session, ids: Sequence[str], running: Sequence[str]) -> list[Event]:
     """The events once nothing of them runs. An impatient person leaves the rest to the engine."""
-    render.say(f"stopping {', '.join(running)}")
     try:
+        render.say(f"stopping {', '.join(running)}")
         return asyncio.run(until_stopped(session, ids))
     except KeyboardInterrupt:
         render.say(f"it is being stopped all the same: `tocsin event {running[0]}`")
