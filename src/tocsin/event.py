@@ -39,6 +39,8 @@ MOVES: Final = frozenset(
         (State.CLAIMED, State.FAILED),
         (State.CLAIMED, State.PENDING),
         (State.CLAIMED, State.DROPPED),
+        (State.FAILED, State.PENDING),
+        (State.FAILED, State.HELD),
         (State.DROPPED, State.PENDING),
         (State.DROPPED, State.HELD),
     }
@@ -54,6 +56,7 @@ class Origin(StrEnum):
     CATCH_UP = "catch_up"
     SELF = "self"
     MANUAL = "manual"
+    REPLAY = "replay"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,8 @@ class Occurrence:
     delivery_id: the provider's or the source's own stable id of this one thing.
     occurred_at, planned_at: aware UTC. missed: earlier planned instants this one stands for.
     body: the exact bytes as they arrived, None when there were none. given_id: the sender's own id,
-    letter for letter; None when it gave none.
+    letter for letter; None when it gave none. event_id: what its event is to be called, None for a
+    fresh id. replay_of: the event that it repeats.
     """
 
     registration_id: str
@@ -96,6 +100,8 @@ class Occurrence:
     safe_headers: Mapping[str, str] = field(default_factory=dict)
     safe_query: Mapping[str, str] = field(default_factory=dict)
     cause: Cause | None = None
+    event_id: str | None = None
+    replay_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +159,8 @@ class Event:
     delivery_id: the id the source gave. count: occurrences a skipped row stands for, itself
     included. lane: events of one lane run one after the other; None runs freely.
     next_fire_at: claimable from then on, while pending. run_id: the latest run.
+    replay_of: the event that it repeats. attempt_limit: its last attempt, None for the trigger's
+    `max_attempts`. cancel_requested_at: since when a person wants its run stopped.
     """
 
     seq: int
@@ -177,3 +185,6 @@ class Event:
     settled_at: datetime | None
     missed: int
     cause: Cause | None
+    replay_of: str | None
+    attempt_limit: int | None
+    cancel_requested_at: datetime | None

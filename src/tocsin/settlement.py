@@ -1,12 +1,12 @@
 """What a run's end means: the one place that decides it.
 
-A pure function of (registration, attempts, outcome, now). ``engine.settling`` writes the answer
-down; nothing else interprets an outcome.
+A pure function of (registration, what the event's row says, outcome, now). ``engine.settling``
+writes the answer down; nothing else interprets an outcome.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import Final, TypeAlias
@@ -93,17 +93,45 @@ RUN_STATES: Final = {
 }
 
 
-def settle(registration: Registration, *, attempts: int, outcome: Outcome, now: datetime) -> Settlement:
-    """Decide. attempts: how many this event has had, this one included (counted by the claim)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What the event's row says at the end of a run.
+
+    attempts: how many it has had, this one included (counted by the claim). limit: its last attempt
+    where a person allowed one more, else None. cancelled: a person wants it stopped.
+    """
+
+    attempts: int
+    limit: int | None = None
+    cancelled: bool = False
+
+
+def settle(registration: Registration, standing: Standing, outcome: Outcome, *, now: datetime) -> Settlement:
+    """Decide."""
+    next_fire = None
     try:
         next_fire = planned_by_run(outcome, now)
     except InvalidSchedule as error:
-        return failed(registration, attempts=attempts, outcome=outcome, error=str(error), now=now)
+        outcome = spoilt(outcome, str(error))
+    if standing.cancelled:
+        outcome = stopped(outcome)
     if outcome.verdict is Verdict.SUCCEEDED:
         return succeeded(registration, next_fire, now)
-    return failed(
-        registration, attempts=attempts, outcome=outcome, error=outcome.error, now=now, next_fire=next_fire
-    )
+    ending = after_failure(registration, standing, outcome, now)
+    return failed(registration, ending, outcome, now=now, next_fire=next_fire)
+
+
+def spoilt(outcome: Outcome, error: str) -> Outcome:
+    """A run whose outputs cannot be used has failed, whatever its exit code."""
+    succeeded = outcome.verdict is Verdict.SUCCEEDED
+    return replace(outcome, verdict=Verdict.FAILED if succeeded else outcome.verdict, error=error)
+
+
+def stopped(outcome: Outcome) -> Outcome:
+    """A run that a person wanted stopped was cancelled, unless it succeeded or was lost with its engine."""
+    if outcome.verdict in (Verdict.SUCCEEDED, Verdict.LOST):
+        return outcome
+    return replace(outcome, verdict=Verdict.CANCELLED)
 
 
 def planned_by_run(outcome: Outcome, now: datetime) -> SelfSchedule | None:
@@ -130,46 +158,42 @@ def succeeded(registration: Registration, next_fire: SelfSchedule | None, now: d
 
 def failed(
     registration: Registration,
-    *,
-    attempts: int,
+    ending: Ending,
     outcome: Outcome,
-    error: str | None,
+    *,
     now: datetime,
-    next_fire: SelfSchedule | None = None,
+    next_fire: SelfSchedule | None,
 ) -> Settlement:
     """Every end but a success. A self-scheduled next fire counts only if the event ends with it."""
-    ending = after_failure(registration, attempts=attempts, outcome=outcome, now=now)
-    counts = outcome.verdict in (Verdict.FAILED, Verdict.FAILED_PERMANENTLY, Verdict.SUCCEEDED)
+    counts = outcome.verdict in (Verdict.FAILED, Verdict.FAILED_PERMANENTLY)
     ended = isinstance(ending, GaveUp)
-    state = RUN_STATES[outcome.verdict]
     disarm = too_many_failures(registration) if counts else None
     return Settlement(
         ending=ending,
-        run_state=RunState.FAILED if state is RunState.SUCCEEDED else state,
-        error=error or outcome.verdict.value,
+        run_state=RUN_STATES[outcome.verdict],
+        error=outcome.error or outcome.verdict.value,
         streak=Streak.ADD if counts else Streak.KEEP,
         next_fire=next_fire if ended else None,
         disarm=disarm or (expiring(registration, next_fire, now) if ended else None),
     )
 
 
-def after_failure(registration: Registration, *, attempts: int, outcome: Outcome, now: datetime) -> Ending:
+def after_failure(registration: Registration, standing: Standing, outcome: Outcome, now: datetime) -> Ending:
     """Retry, give up, give back or drop, whatever the error was."""
-    match outcome.verdict:
-        case Verdict.INTERRUPTED:
-            return Released(reason="engine stopped")
-        case Verdict.CANCELLED:
-            return Dropped(reason="cancelled")
-        case Verdict.FAILED_PERMANENTLY:
-            return GaveUp(reason="permanent")
-    if attempts >= registration.spec.max_attempts:
+    if standing.cancelled or outcome.verdict is Verdict.CANCELLED:
+        return Dropped(reason="cancelled")
+    if outcome.verdict is Verdict.INTERRUPTED:
+        return Released(reason="engine stopped")
+    if outcome.verdict is Verdict.FAILED_PERMANENTLY:
+        return GaveUp(reason="permanent")
+    if standing.attempts >= (standing.limit or registration.spec.max_attempts):
         return GaveUp(reason="attempts")
     off = registration.off_reason(now)
     if off is not None:
         return Dropped(reason=off)
     if outcome.verdict is Verdict.LOST:  # the crash was ours, not the command's: no reason to wait
         return RetryAt(at=now, reason="lost")
-    return RetryAt(at=now + backoff(attempts), reason="retry")
+    return RetryAt(at=now + backoff(standing.attempts), reason="retry")
 
 
 def too_many_failures(registration: Registration) -> Disarm | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections import Counter
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -15,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.engine.rig import Rig, limits, open_rig, spec
 from tests.fakes import failed, succeeded
 from tests.store.raw import on_writer
+from tocsin.errors import Refused
 from tocsin.event import UNFINISHED, Accepted, Declined, Duplicate, Event, Origin, Skipped, State
 from tocsin.registration import Overlap
 from tocsin.run import Outcome, Verdict
@@ -42,7 +46,7 @@ NAMES = st.sampled_from(sorted(TRIGGERS))
 
 
 class Queue(RuleBasedStateMachine):
-    """Drives accept, claim, settle, disarm, enable and crashes against one database."""
+    """Drives accept, claim, settle, a person's verbs and crashes against one database."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,6 +57,7 @@ class Queue(RuleBasedStateMachine):
         self.known: dict[tuple[str, str], str] = {}  # (trigger, delivery) -> event id
         self.seen: dict[str, Event] = {}
         self.requeued: set[str | None] = set()  # lanes in which an older event came back
+        self.cancelled: set[str] = set()
 
     @initialize()
     def begin(self) -> None:
@@ -133,6 +138,54 @@ class Queue(RuleBasedStateMachine):
         if self.runner.run(self.rig.enable(row, requeue_dropped=requeue)):
             self.requeued |= {event.lane for event in self.runner.run(self.rig.events(row))}
 
+    @precondition(lambda self: self.seen)
+    @rule(which=st.integers(0, 99))
+    def cancel(self, which: int) -> None:
+        event = self.any_event(which)
+        if event.state not in UNFINISHED:
+            self.refused(self.rig.controls.second_thoughts.cancel([event.id]))
+            return
+        (event,) = self.runner.run(self.rig.controls.second_thoughts.cancel([event.id]))
+        assert event.state in (State.DROPPED, State.CLAIMED)
+        self.cancelled.add(event.id)
+
+    @precondition(lambda self: self.seen)
+    @rule(which=st.integers(0, 99))
+    def retry(self, which: int) -> None:
+        event = self.any_event(which, State.FAILED)
+        enabled = self.runner.run(self.rig.named(event.registration)).enabled
+        waits = event.next_fire_at is not None and event.next_fire_at > self.rig.clock.now()
+        if not enabled or not (waits or event.state is State.FAILED):
+            self.refused(self.rig.controls.second_thoughts.retry([event.id]))
+            return
+        (after,) = self.runner.run(self.rig.controls.second_thoughts.retry([event.id]))
+        assert after.idempotency_key == event.idempotency_key
+        assert after.state in (State.PENDING, State.HELD)
+        del self.seen[event.id]
+        self.requeued.add(event.lane)
+
+    @precondition(lambda self: self.seen)
+    @rule(which=st.integers(0, 99))
+    def replay(self, which: int) -> None:
+        event = self.any_event(which)
+        if not self.runner.run(self.rig.named(event.registration)).enabled:
+            self.refused(self.rig.controls.second_thoughts.replay([event.id], cause=None))
+            return
+        (new,) = self.runner.run(self.rig.controls.second_thoughts.replay([event.id], cause=None))
+        assert (new.replay_of, new.state in UNFINISHED) == (event.id, True)
+        self.known[event.registration, new.delivery_id] = new.id
+
+    def any_event(self, which: int, preferred: State | None = None) -> Event:
+        """One of all events, of a state if there is one."""
+        found = self.runner.run(self.rig.events())
+        of_state = [event for event in found if event.state is preferred]
+        among = of_state or found
+        return among[which % len(among)]
+
+    def refused(self, asked: Coroutine[Any, Any, object]) -> None:
+        with pytest.raises(Refused):
+            self.runner.run(asked)
+
     @rule()
     def crash(self) -> None:
         """Whatever was claimed is nobody's; another engine starts on the same home."""
@@ -154,6 +207,7 @@ class Queue(RuleBasedStateMachine):
         self.lanes_are_single_file(found)
         self.what_is_over_stays_over(found)
         self.claims_are_attended(found)
+        self.what_is_cancelled_ends(found)
 
     def each_delivery_is_one_event(self, found: list[Event]) -> None:
         assert {event.id for event in found} == set(self.known.values())
@@ -182,7 +236,7 @@ class Queue(RuleBasedStateMachine):
             before = self.seen.get(event.id)
             if before is not None and before.state in FINAL:
                 assert event == before
-            assert event.attempts <= TRIGGERS[event.registration].max_attempts
+            assert event.attempts <= (event.attempt_limit or TRIGGERS[event.registration].max_attempts)
             assert (event.state in UNFINISHED) == (event.settled_at is None)
         self.seen = {event.id: event for event in found}
 
@@ -190,6 +244,12 @@ class Queue(RuleBasedStateMachine):
         claimed = {event.id for event in found if event.state is State.CLAIMED}
         assert {claim.event.id for claim in self.rig.taken} == claimed
         assert {claim.ref.claim_id for claim in self.rig.taken} == self.rig.claims.live
+
+    def what_is_cancelled_ends(self, found: list[Event]) -> None:
+        """At once, or with its run: dropped, unless that had succeeded."""
+        states = {event.id: event.state for event in found}
+        allowed = {State.CLAIMED, State.DROPPED, State.SUCCEEDED}
+        assert {states[id_] for id_ in self.cancelled} <= allowed
 
     def teardown(self) -> None:
         """Nothing is lost: with everything enabled and succeeding, the queue runs dry."""

@@ -22,6 +22,7 @@ from tocsin.settlement import (
     Released,
     RetryAt,
     Settlement,
+    Standing,
     Streak,
     settle,
 )
@@ -55,7 +56,7 @@ def outcome(verdict: Verdict, **outputs: Json) -> Outcome:
 
 
 def ending(registration: Registration, verdict: Verdict, attempts: int) -> Ending:
-    return settle(registration, attempts=attempts, outcome=outcome(verdict), now=NOW).ending
+    return settle(registration, Standing(attempts=attempts), outcome(verdict), now=NOW).ending
 
 
 def limited(registration: Registration = ON, **limits: object) -> Registration:
@@ -101,6 +102,40 @@ def test_a_last_attempt_fails_its_event_even_when_the_registration_is_off() -> N
 
 
 @pytest.mark.parametrize(
+    ("verdict", "run_state"),
+    [
+        (Verdict.FAILED, RunState.CANCELLED),
+        (Verdict.FAILED_PERMANENTLY, RunState.CANCELLED),
+        (Verdict.CANCELLED, RunState.CANCELLED),
+        (Verdict.INTERRUPTED, RunState.CANCELLED),
+        (Verdict.LOST, RunState.LOST),
+    ],
+)
+def test_what_a_person_cancelled_is_dropped_whatever_ended_its_run(
+    verdict: Verdict, run_state: RunState
+) -> None:
+    row = replace(ON, consecutive_failures=4)
+    found = settle(row, Standing(attempts=1, cancelled=True), outcome(verdict, next_fire_at="2h"), now=NOW)
+    assert (found.ending, found.run_state) == (CANCELLED, run_state)
+    assert (found.streak, found.disarm, found.next_fire) == (Streak.KEEP, None, None)
+
+
+def test_a_success_stands_even_when_a_cancel_came_for_it() -> None:
+    standing = Standing(attempts=1, cancelled=True)
+    assert settle(ON, standing, succeeded(), now=NOW).ending == Done()
+    spoilt = settle(ON, standing, succeeded(next_fire_at="nonsense"), now=NOW)
+    assert (spoilt.ending, spoilt.streak) == (CANCELLED, Streak.KEEP)
+
+
+@pytest.mark.parametrize("limit", [2, 4])
+def test_an_attempt_that_a_person_allowed_is_the_last_one(limit: int) -> None:
+    standing = Standing(attempts=limit, limit=limit)
+    assert settle(ON, standing, failed(), now=NOW).ending == ATTEMPTS
+    assert settle(ON, standing, outcome(Verdict.LOST), now=NOW).ending == ATTEMPTS
+    assert settle(ON, standing, outcome(Verdict.INTERRUPTED), now=NOW).ending == STOPPED
+
+
+@pytest.mark.parametrize(
     ("verdict", "state"),
     [
         (Verdict.SUCCEEDED, RunState.SUCCEEDED),
@@ -112,7 +147,7 @@ def test_a_last_attempt_fails_its_event_even_when_the_registration_is_off() -> N
     ],
 )
 def test_the_runs_own_state(verdict: Verdict, state: RunState) -> None:
-    assert settle(ON, attempts=1, outcome=outcome(verdict), now=NOW).run_state is state
+    assert settle(ON, Standing(attempts=1), outcome(verdict), now=NOW).run_state is state
 
 
 @pytest.mark.parametrize(
@@ -127,7 +162,7 @@ def test_the_runs_own_state(verdict: Verdict, state: RunState) -> None:
     ],
 )
 def test_only_the_commands_own_failures_count_towards_the_streak(verdict: Verdict, streak: Streak) -> None:
-    assert settle(ON, attempts=1, outcome=outcome(verdict), now=NOW).streak is streak
+    assert settle(ON, Standing(attempts=1), outcome(verdict), now=NOW).streak is streak
 
 
 @pytest.mark.parametrize(("attempts", "seconds"), [(1, 2), (2, 4), (8, 256), (9, 300), (40, 300)])
@@ -139,93 +174,94 @@ def test_a_retry_waits_twice_as_long_each_time(attempts: int, seconds: int) -> N
 
 
 def test_an_error_is_always_named() -> None:
-    assert settle(ON, attempts=1, outcome=failed("exit code 7"), now=NOW).error == "exit code 7"
-    assert settle(ON, attempts=1, outcome=outcome(Verdict.LOST), now=NOW).error == "lost"
-    assert settle(ON, attempts=1, outcome=succeeded(), now=NOW).error is None
+    assert settle(ON, Standing(attempts=1), failed("exit code 7"), now=NOW).error == "exit code 7"
+    assert settle(ON, Standing(attempts=1), outcome(Verdict.LOST), now=NOW).error == "lost"
+    assert settle(ON, Standing(attempts=1), succeeded(), now=NOW).error is None
 
 
 class TestDisarm:
     def test_a_streak_that_reaches_disable_after(self) -> None:
         failing = replace(ON, consecutive_failures=4)
-        assert settle(failing, attempts=1, outcome=failed(), now=NOW).disarm == Disarm(
+        assert settle(failing, Standing(attempts=1), failed(), now=NOW).disarm == Disarm(
             reason=DisabledReason.FAILURES, detail="5 failed attempts in a row"
         )
         assert (
-            settle(replace(ON, consecutive_failures=3), attempts=1, outcome=failed(), now=NOW).disarm is None
+            settle(replace(ON, consecutive_failures=3), Standing(attempts=1), failed(), now=NOW).disarm
+            is None
         )
 
     @pytest.mark.parametrize("verdict", [Verdict.CANCELLED, Verdict.INTERRUPTED, Verdict.LOST])
     def test_no_streak_grows_from_what_the_command_did_not_do(self, verdict: Verdict) -> None:
         failing = replace(ON, consecutive_failures=4)
-        assert settle(failing, attempts=3, outcome=outcome(verdict), now=NOW).disarm is None
+        assert settle(failing, Standing(attempts=3), outcome(verdict), now=NOW).disarm is None
 
     def test_the_last_success_that_max_runs_allows(self) -> None:
-        found = settle(limited(max_runs=1), attempts=1, outcome=succeeded(), now=NOW)
+        found = settle(limited(max_runs=1), Standing(attempts=1), succeeded(), now=NOW)
         assert found.disarm == Disarm(reason=DisabledReason.MAX_RUNS, detail="1 of max_runs = 1 successes")
 
     def test_max_runs_counts_successes_since_it_was_armed(self) -> None:
         def disarm(since_armed: int) -> Disarm | None:
             row = replace(limited(max_runs=3), runs_since_armed=since_armed, run_count=50)
-            return settle(row, attempts=1, outcome=succeeded(), now=NOW).disarm
+            return settle(row, Standing(attempts=1), succeeded(), now=NOW).disarm
 
         assert disarm(1) is None
         assert disarm(2) is not None
 
     def test_a_failure_is_no_run_of_max_runs(self) -> None:
-        assert settle(limited(max_runs=1), attempts=1, outcome=failed(), now=NOW).disarm is None
+        assert settle(limited(max_runs=1), Standing(attempts=1), failed(), now=NOW).disarm is None
 
     @pytest.mark.parametrize(
         ("expires_in", "is_over"), [(HOUR - timedelta(seconds=1), True), (HOUR, False), (2 * HOUR, False)]
     )
     def test_a_next_fire_after_the_end(self, expires_in: timedelta, is_over: bool) -> None:
         row = limited(expires_at=NOW + expires_in)
-        found = settle(row, attempts=1, outcome=succeeded(), now=NOW).disarm
+        found = settle(row, Standing(attempts=1), succeeded(), now=NOW).disarm
         assert (None if found is None else found.reason) == (DisabledReason.EXPIRED if is_over else None)
 
     def test_a_next_fire_that_the_run_named_after_the_end(self) -> None:
         row = limited(expires_at=NOW + 2 * HOUR)
-        found = settle(row, attempts=1, outcome=succeeded(next_fire_at="3h"), now=NOW).disarm
+        found = settle(row, Standing(attempts=1), succeeded(next_fire_at="3h"), now=NOW).disarm
         assert found is not None
         assert found.reason is DisabledReason.EXPIRED
 
     def test_an_event_driven_trigger_lives_until_its_end(self) -> None:
         row = replace(limited(expires_at=NOW + HOUR), next_fire_at=None)
-        assert settle(row, attempts=1, outcome=succeeded(), now=NOW).disarm is None
-        assert settle(row, attempts=1, outcome=succeeded(), now=NOW + HOUR).disarm is not None
+        assert settle(row, Standing(attempts=1), succeeded(), now=NOW).disarm is None
+        assert settle(row, Standing(attempts=1), succeeded(), now=NOW + HOUR).disarm is not None
 
     def test_a_retry_is_made_even_when_the_next_fire_lies_after_the_end(self) -> None:
         row = limited(expires_at=NOW + HOUR / 2)
-        found = settle(row, attempts=1, outcome=failed(), now=NOW)
+        found = settle(row, Standing(attempts=1), failed(), now=NOW)
         assert (found.ending, found.disarm) == (RETRY, None)
 
 
 class TestNextFire:
     def test_said_by_a_success(self) -> None:
-        found = settle(ON, attempts=1, outcome=succeeded(next_fire_at="2h"), now=NOW)
+        found = settle(ON, Standing(attempts=1), succeeded(next_fire_at="2h"), now=NOW)
         assert found.next_fire == SelfSchedule(at=NOW + 2 * HOUR)
 
     @pytest.mark.parametrize("value", ["never", None])
     def test_never(self, value: Json) -> None:
-        found = settle(ON, attempts=1, outcome=succeeded(next_fire_at=value), now=NOW)
+        found = settle(ON, Standing(attempts=1), succeeded(next_fire_at=value), now=NOW)
         assert found.next_fire == SelfSchedule(at=None)
 
     def test_not_said(self) -> None:
-        assert settle(ON, attempts=1, outcome=succeeded(state={}), now=NOW).next_fire is None
+        assert settle(ON, Standing(attempts=1), succeeded(state={}), now=NOW).next_fire is None
 
     def test_of_a_failed_run_counts_only_when_it_ends_the_event(self) -> None:
         wish = failed(next_fire_at="2h")
-        assert settle(ON, attempts=1, outcome=wish, now=NOW).next_fire is None
-        assert settle(ON, attempts=3, outcome=wish, now=NOW).next_fire == SelfSchedule(at=NOW + 2 * HOUR)
+        assert settle(ON, Standing(attempts=1), wish, now=NOW).next_fire is None
+        assert settle(ON, Standing(attempts=3), wish, now=NOW).next_fire == SelfSchedule(at=NOW + 2 * HOUR)
 
     def test_kept_within_its_bounds_and_said_so(self) -> None:
-        found = settle(ON, attempts=1, outcome=succeeded(next_fire_at="0s"), now=NOW).next_fire
+        found = settle(ON, Standing(attempts=1), succeeded(next_fire_at="0s"), now=NOW).next_fire
         assert found is not None
         assert found.at == NOW + timedelta(seconds=1)
         assert found.note is not None
 
     @pytest.mark.parametrize("value", ["tomorrow", "", 5, True, [], "2026-01-01T00:00:00"])
     def test_not_understood_fails_the_run(self, value: Json) -> None:
-        found = settle(ON, attempts=1, outcome=succeeded(next_fire_at=value), now=NOW)
+        found = settle(ON, Standing(attempts=1), succeeded(next_fire_at=value), now=NOW)
         assert found.ending == RETRY
         assert found.run_state is RunState.FAILED
         assert found.streak is Streak.ADD
@@ -254,7 +290,7 @@ def settlements() -> st.SearchStrategy[Settlement]:
             runs_since_armed=runs,
         )
         said: dict[str, Json] = {} if wish is None else {"next_fire_at": wish}
-        return settle(row, attempts=attempts, outcome=outcome(verdict, **said), now=NOW)
+        return settle(row, Standing(attempts=attempts), outcome(verdict, **said), now=NOW)
 
     return st.builds(
         build,

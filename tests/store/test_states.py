@@ -99,9 +99,11 @@ def test_an_event_may_change_without_moving(db: sqlite3.Connection, state: State
     assert db.execute("SELECT missed FROM events").fetchone()[0] == 3
 
 
-def test_what_has_ended_moves_no_more_but_for_a_requeue() -> None:
+def test_what_has_ended_moves_no_more_but_for_a_requeue_or_a_retry() -> None:
     ended = set(State) - UNFINISHED
     assert {(one, other) for one, other in MOVES if one in ended} == {
+        (State.FAILED, State.PENDING),
+        (State.FAILED, State.HELD),
         (State.DROPPED, State.PENDING),
         (State.DROPPED, State.HELD),
     }
@@ -123,6 +125,7 @@ def test_what_has_ended_moves_no_more_but_for_a_requeue() -> None:
         ("skipped", {"count": 0}),
         ("pending", {"missed": -1}),
         ("pending", {"attempts": -1}),
+        ("pending", {"attempt_limit": 0}),
         ("pending", {"kind": "cron"}),
         ("pending", {"origin": "somewhere"}),
         ("pending", {"cause_run": "run_1", "cause_lineage": "[trg"}),

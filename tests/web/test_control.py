@@ -49,6 +49,27 @@ async def test_a_verb_over_tcp_needs_the_token(rig: Rig) -> None:
     assert (await over_tcp(rig, "token", {"authorization": f"bearer  {API_TOKEN}"})).status == 200
 
 
+async def test_second_thoughts_take_whole_ids_and_answer_for_each(rig: Rig) -> None:
+    await rig.post(await rig.hook(), b"{}", JSON)
+    (event,) = await rig.events()
+    replayed = await control(rig, "replay", {"events": [event.id, event.id]})
+    (new,) = [one for one in await rig.events() if one.id != event.id]
+    assert replayed.document == {"ok": [{"event_id": new.id, "replay_of": event.id}]}
+    cancelled = await control(rig, "cancel", {"events": [event.id, new.id]})
+    dropped = [{"event_id": one, "state": "dropped"} for one in (event.id, new.id)]
+    assert cancelled.document == {"ok": dropped}
+    assert (await control(rig, "retry", {"events": [new.id]})).document["error"] == "Refused"
+    assert (await control(rig, "retry", {"events": [new.id[:-1]]})).document["error"] == "NotFound"
+
+
+@pytest.mark.parametrize("verb", ["cancel", "retry", "replay"])
+async def test_second_thoughts_about_nothing_are_a_bad_request(rig: Rig, verb: str) -> None:
+    wrong: list[Any] = [None, {"events": []}, {"events": "evt_1"}, {"events": [1]}, {"names": ["evt_1"]}]
+    for arguments in wrong:
+        reply = await control(rig, verb, arguments)
+        assert (reply.status, reply.document["error"]) == (400, "BadRequest")
+
+
 NOT_THE_TOKEN = [
     "",
     "Bearer",

@@ -96,8 +96,8 @@ def event(row: Event) -> dict[str, Json]:
         "attempts": row.attempts,
         "run_id": row.run_id,
         "settled_at": zulu(row.settled_at),
-        "replay_of": None,  # nothing can be replayed yet
-        "folded_into": None,  # and nothing is folded
+        "replay_of": row.replay_of,
+        "folded_into": None,  # nothing is folded yet
         "missed": row.missed,
     }
 

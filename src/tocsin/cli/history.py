@@ -171,5 +171,6 @@ def event_facts(row: Event, moment: datetime) -> Iterator[tuple[str, str | None]
     yield "settled", both(row.settled_at, moment)
     yield "attempts", str(row.attempts)
     yield "stands for", f"{row.missed} more" if row.missed else None
+    yield "replay of", row.replay_of
     yield "caused by", None if row.cause is None else row.cause.run_id
     yield "last run", row.run_id

@@ -26,6 +26,7 @@ from tocsin.cli import (
     history,
     render,
     runs,
+    second_thoughts,
     start,
     state,
     triggers,
@@ -62,6 +63,9 @@ GROUPS: Final[Mapping[str, Mapping[str, Command | typer.Typer]]] = {
         "event": history.event,
         "runs": runs.runs,
         "logs": runs.logs,
+        "cancel": second_thoughts.cancel,
+        "retry": second_thoughts.retry,
+        "replay": second_thoughts.replay,
     },
     "About": {"paths": start.paths, "version": start.version},
 }

@@ -8,6 +8,7 @@ before our event was recorded leaves it lying.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tocsin.cli.exits import TimedOut
@@ -15,7 +16,7 @@ from tocsin.cli.session import Session
 from tocsin.clock import SystemClock
 from tocsin.daemon.lock import read_holder
 from tocsin.errors import LockHeld, NotFound
-from tocsin.event import UNFINISHED, Event
+from tocsin.event import UNFINISHED, Event, State
 from tocsin.run import Run
 
 if TYPE_CHECKING:
@@ -76,6 +77,23 @@ class Waiter:
         finally:
             work.cancel()
             await asyncio.wait({work})
+
+
+async def until_stopped(session: Session, ids: Sequence[str]) -> list[Event]:
+    """Events whose runs are being stopped, once that is done or nobody is left to do it. In this order.
+
+    Raises NotFound, StoreUnusable.
+    """
+    from tocsin.store.connection import open_reader
+
+    async with open_reader(session.paths.database) as store:
+        while True:
+            is_alone = read_holder(session.paths.lock) is None
+            for _ in range(LOOKS_PER_LOCK):
+                found = await store.read(lambda tx: [event_and_run(tx, id_)[0] for id_ in ids])
+                if is_alone or all(event.state is not State.CLAIMED for event in found):
+                    return found
+                await asyncio.sleep(LOOK_S)
 
 
 async def wait_for(session: Session, event_id: str, *, limit_s: float | None) -> tuple[Event, Run | None]:

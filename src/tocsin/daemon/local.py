@@ -10,7 +10,7 @@ from tocsin.config.paths import make_private
 from tocsin.daemon.lock import hold, new_holder
 from tocsin.daemon.wiring import Core, open_core
 from tocsin.engine.controls import Controls
-from tocsin.engine.driver import Driver
+from tocsin.engine.driver import TICK_S, Driver, pause
 from tocsin.errors import ConfigInvalid
 from tocsin.event import UNFINISHED, Origin
 from tocsin.notices import EventDropped, Notice, RunEnded
@@ -60,7 +60,7 @@ async def dispatch(core: Core, event_id: str) -> None:
         loop = group.create_task(driver.run(), name=driver.name)
         try:
             while await core.store.read(lambda tx: is_unfinished(tx, event_id)) or core.claims.live:
-                await ended.wait()
+                await pause(ended, TICK_S)  # what another process drops is not announced here
                 ended.clear()
                 if not await core.store.read(lambda tx: is_unfinished(tx, event_id)):
                     core.claims.close()

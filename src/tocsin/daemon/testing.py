@@ -158,6 +158,9 @@ def frozen_event(registration: Registration) -> Event:
         settled_at=None,
         missed=0,
         cause=None,
+        replay_of=None,
+        attempt_limit=None,
+        cancel_requested_at=None,
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from tocsin.engine.admission import Mismatch, admit
+from tocsin.engine.admission import MAX_DEPTH, Mismatch, admit, chain_cut
 from tocsin.engine.claims import Claims
+from tocsin.errors import Refused
 from tocsin.event import Accepted, Answer, Occurrence
 from tocsin.seams import Announce, Clock
 from tocsin.store.connection import Store, Tx
@@ -42,3 +43,12 @@ class Acceptor:
 def with_run(answer: Accepted, taken: Sequence[tuple[str, str]]) -> Accepted:
     """The answer with its run id, if its event is among those taken."""
     return Accepted(event_id=answer.event_id, run_id=dict(taken).get(answer.event_id))
+
+
+def refuse_loop(name: str, occurrence: Occurrence) -> None:
+    """Raises Refused for a trigger that would be fired, by way of a run, by itself."""
+    cut = chain_cut(occurrence)
+    if cut == "cycle":
+        raise Refused(f"{name} is part of the chain that fires it: a cycle")
+    if cut is not None:
+        raise Refused(f"{name} would stand at the end of more than {MAX_DEPTH} triggers that fire each other")

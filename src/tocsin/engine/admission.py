@@ -149,10 +149,12 @@ def placement(tx: Tx, registration: Registration, occurrence: Occurrence) -> Pla
 
 
 def must_queue(registration: Registration, occurrence: Occurrence) -> bool:
-    """A person's fire of what else fires by itself waits its turn, and so do the catch-ups of `fire_all`."""
+    """Replays, `fire_all`'s catch-ups, and a person's fire of what else fires by itself wait their turn."""
     if occurrence.origin is Origin.CATCH_UP:
         return registration.spec.misfire.misfire is Misfire.FIRE_ALL
-    return occurrence.origin is Origin.MANUAL and registration.spec.kind is not Kind.MANUAL
+    if occurrence.origin is Origin.MANUAL:
+        return registration.spec.kind is not Kind.MANUAL
+    return occurrence.origin is Origin.REPLAY
 
 
 def lane_of(registration: Registration) -> str | None:
@@ -165,7 +167,7 @@ def lane_of(registration: Registration) -> str | None:
 def insert(
     tx: Tx, registration: Registration, occurrence: Occurrence, place: Placement, fresh: Fresh, now: datetime
 ) -> str:
-    delivery, event_id = new_id(DELIVERY, now), new_id(EVENT, now)
+    delivery, event_id = new_id(DELIVERY, now), occurrence.event_id or new_id(EVENT, now)
     ledger.deliver(
         tx,
         delivery,

@@ -36,11 +36,13 @@ class Attempts:
         self._announce = announce
         self._paths = paths
         self._handles: dict[str, RunHandle] = {}
+        self._cancelled: set[str] = set()
 
     async def run(self, claim: Claim) -> None:
         """Start the claim's run, wait for its end, settle."""
         outcome = await self._outcome(claim)
         await self._settle(claim, outcome)
+        self._cancelled.discard(claim.ref.run_id)
         await asyncio.to_thread(shutil.rmtree, self._paths.runs / claim.ref.run_id, ignore_errors=True)
 
     async def _settle(self, claim: Claim, outcome: Outcome) -> None:
@@ -56,6 +58,12 @@ class Attempts:
                 await pause(asyncio.Event(), SETTLE_AGAIN_S)
             else:
                 return
+
+    async def cancel(self, run_id: str) -> None:
+        """Ask a run under way to stop because a person wants it so; may be asked before it has started."""
+        self._cancelled.add(run_id)
+        if run_id in self._handles:
+            await self._handles[run_id].cancel()
 
     async def interrupt(self) -> None:
         """Ask every run under way to stop because the engine does; their attempts are given back."""
@@ -73,10 +81,14 @@ class Attempts:
             return Outcome(verdict=Verdict.FAILED, error=f"internal error: {error!r}")
 
     async def _supervised(self, claim: Claim, request: RunRequest) -> Outcome:
+        if request.run_id in self._cancelled:
+            return Outcome(verdict=Verdict.CANCELLED, error="cancelled before it started")
         handle = await self._runner.start(request)
         self._handles[request.run_id] = handle
         try:
             self._announce(started(claim))
+            if request.run_id in self._cancelled:  # while it was being started
+                await handle.cancel()
             await self._remember(request.run_id, handle.process)
             return await handle.wait()
         finally:
@@ -100,7 +112,7 @@ def started(claim: Claim) -> RunStarted:
         registration=claim.registration.spec.name,
         workflow=claim.workflow.name,
         attempt=claim.attempt,
-        max_attempts=claim.registration.spec.max_attempts,
+        max_attempts=claim.event.attempt_limit or claim.registration.spec.max_attempts,
     )
 
 

@@ -1,4 +1,4 @@
-"""Which triggers a verb is about: by name or by tag, inside a transaction."""
+"""Which triggers or events a verb is about, and whether it may be, inside a transaction."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from datetime import datetime
 from difflib import get_close_matches
 
 from tocsin.errors import NotFound, Refused
+from tocsin.event import Event
 from tocsin.registration import DisabledReason, Registration
-from tocsin.store import registrations
+from tocsin.store import events, registrations
 from tocsin.store.connection import Tx
 
 
@@ -39,8 +40,25 @@ def refuse_expired(row: Registration, now: datetime) -> None:
 
 def off(name: str, reason: str) -> Refused:
     """The refusal for a trigger that is not active, with the way out."""
+    if reason == "removed":
+        return Refused(f"{name} was removed: nothing of it runs any more")
     if reason == "expired":
         return Refused(f"{name} has expired: set a later expires_at and apply it")
     if reason == DisabledReason.CONFIG:
         return Refused(f"{name} is off: it is not in the configuration, or says enabled = false there")
     return Refused(f"{name} is off ({reason}): `tocsin enable {name}` arms it again")
+
+
+def refuse_off(row: Registration, now: datetime) -> None:
+    """Raises Refused, with the way out, for a trigger that is not active: nothing of it may run."""
+    reason = row.off_reason(now)
+    if reason is not None:
+        raise off(row.spec.name, reason)
+
+
+def event_with_id(tx: Tx, id_: str) -> Event:
+    """The event of exactly this id. Raises NotFound."""
+    event = events.by_id(tx, id_)
+    if event is None:
+        raise NotFound(thing="event", name=id_)
+    return event

@@ -14,11 +14,11 @@ from pathlib import Path
 from tocsin.config.convert import trigger_spec
 from tocsin.config.load import Loaded, load
 from tocsin.config.plan import Plan, plan
-from tocsin.engine.accept import Acceptor
-from tocsin.engine.admission import MAX_DEPTH, chain_cut
+from tocsin.engine.accept import Acceptor, refuse_loop
 from tocsin.engine.applying import Applier, secret_name
 from tocsin.engine.choosing import named, off, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
+from tocsin.engine.second_thoughts import SecondThoughts
 from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import ConfigInvalid, Problem, Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin, Skipped
@@ -50,7 +50,10 @@ class Applied:
 
 
 class Controls:
-    """The verbs. changed: called after a commit that changed registrations or settings."""
+    """The verbs; those about one event stand in `second_thoughts`.
+
+    changed: called after a commit that gave the loops something to look at.
+    """
 
     def __init__(
         self,
@@ -76,6 +79,9 @@ class Controls:
         self._changed = changed
         self._applier = Applier(announce=announce, secrets=secrets)
         self.states = TriggerStates(store=store, clock=clock)
+        self.second_thoughts = SecondThoughts(
+            store=store, clock=clock, announce=announce, changed=lambda: changed(None)
+        )
 
     def load(self) -> Loaded:
         """Read the configuration file. Raises ConfigInvalid."""
@@ -221,14 +227,6 @@ def applied(path: Path, made: Plan) -> ConfigApplied:
     return ConfigApplied(
         path=str(path), added=len(made.added), changed=len(made.changed), disabled=len(made.removed)
     )
-
-
-def refuse_loop(name: str, occurrence: Occurrence) -> None:
-    cut = chain_cut(occurrence)
-    if cut == "cycle":
-        raise Refused(f"{name} is part of the chain that fires it: a cycle")
-    if cut is not None:
-        raise Refused(f"{name} would stand at the end of more than {MAX_DEPTH} triggers that fire each other")
 
 
 def by_hand(

@@ -8,7 +8,7 @@ from functools import partial
 from tocsin.notices import Disarmed, EventDropped
 from tocsin.registration import DisabledReason, Registration
 from tocsin.seams import Announce
-from tocsin.store import events, journal, registrations
+from tocsin.store import events, journal, registrations, second_thoughts
 from tocsin.store.connection import Tx
 
 
@@ -45,9 +45,9 @@ def drop_all(tx: Tx, registration: Registration, reason: str, *, now: datetime, 
 
 def requeue(tx: Tx, registration: Registration, now: datetime) -> int:
     """Bring back what the last disarm dropped, in accept order. Returns how many came back."""
-    dropped = events.last_dropped(tx, registration.id)
+    dropped = second_thoughts.last_dropped(tx, registration.id)
     for id_, lane in dropped:
         busy = lane is not None and events.lane_busy(tx, lane) is not None
-        events.requeue(tx, id_, busy=busy, now=now)
+        second_thoughts.requeue(tx, id_, busy=busy, now=now)
         journal.write(tx, "requeued", registration_id=registration.id, event_id=id_, now=now)
     return len(dropped)

@@ -1,7 +1,8 @@
 """The loop of the queue: claims what is ready, runs it, and lets nothing claimed go unattended.
 
 Most events never wait for this loop: whoever makes one ready claims it in the same transaction. The
-loop finds what a wake-up missed, retries that come due, and rows that other processes wrote.
+loop finds what a wake-up missed, retries that come due, and what other processes wrote: new rows, and
+that a run is to be stopped.
 """
 
 from __future__ import annotations
@@ -40,17 +41,24 @@ class Dispatcher:
         self._claims.open(launch)
 
     async def once(self, now: datetime) -> float:
-        """Claim what is ready; settle own claims that nobody attends. Seconds until more is due."""
+        """Claim what is ready; see to own claims. Seconds until more is due."""
         upcoming, held = await self._store.read(look)
         for claim in held:
-            if claim.owner == self._claims.owner and claim.claim_id not in self._claims.live:
-                await self._settler.settle(ref_of(claim), Outcome(verdict=Verdict.LOST, error="attempt lost"))
+            if claim.owner == self._claims.owner:
+                await self._attend(claim)
         if upcoming is None:
             return TICK_S
         if upcoming > now:
             return (upcoming - now).total_seconds()
         await self._store.write(lambda tx: self._claims.take(tx, now))
         return TICK_S
+
+    async def _attend(self, claim: events.ClaimRow) -> None:
+        """Settle a claim that nobody has in hand; stop the run of one that a person has cancelled."""
+        if claim.claim_id not in self._claims.live:
+            await self._settler.settle(ref_of(claim), Outcome(verdict=Verdict.LOST, error="attempt lost"))
+        elif claim.cancelled:
+            await self._attempts.cancel(claim.run_id)
 
     async def drain(self, grace_s: float, hurry: asyncio.Event) -> None:
         """Take nothing more; let runs end for this long, or until `hurry`, then stop them.

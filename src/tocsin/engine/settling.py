@@ -19,7 +19,17 @@ from tocsin.notices import RunEnded, Trouble
 from tocsin.registration import Registration
 from tocsin.run import Outcome
 from tocsin.seams import Announce, Clock
-from tocsin.settlement import Done, Dropped, GaveUp, Released, RetryAt, Settlement, Streak, settle
+from tocsin.settlement import (
+    Done,
+    Dropped,
+    GaveUp,
+    Released,
+    RetryAt,
+    Settlement,
+    Standing,
+    Streak,
+    settle,
+)
 from tocsin.store import events, journal, registrations, runs
 from tocsin.store.connection import Store, Tx
 
@@ -54,7 +64,7 @@ class Settler:
         registration, event = registrations.by_id(tx, ref.registration_id), events.by_id(tx, ref.event_id)
         if registration is None or event is None:
             return False
-        settlement = settle(registration, attempts=event.attempts, outcome=outcome, now=now)
+        settlement = settle(registration, standing_of(event), outcome, now=now)
         runs.finish(tx, ref.run_id, settlement.run_state, outcome, error=settlement.error, now=now)
         end = End(
             ref=ref, event=event, registration=registration, outcome=outcome, settlement=settlement, now=now
@@ -96,6 +106,15 @@ class Settler:
             now=end.now,
         )
         tx.after_commit(partial(self._announce, Trouble(where=f"chain to {name}", error=f"cut: {cut}")))
+
+
+def standing_of(event: Event) -> Standing:
+    """What settling has to know of the event's row."""
+    return Standing(
+        attempts=event.attempts,
+        limit=event.attempt_limit,
+        cancelled=event.cancel_requested_at is not None,
+    )
 
 
 def end_event(tx: Tx, end: End) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from tocsin.engine.controls import Applied, Controls
 from tocsin.errors import BadRequest, ConfigInvalid, Problem, TocsinError
-from tocsin.event import Cause
+from tocsin.event import Cause, Event
 from tocsin.registration import Json
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -82,6 +82,23 @@ async def set_state(controls: Controls, arguments: Arguments) -> Json:
     return {"state": done.state, "under_way": done.under_way}
 
 
+async def cancel(controls: Controls, arguments: Arguments) -> Json:
+    """events -> [{event_id, state}]; `claimed` while its run is being stopped."""
+    return standings(await controls.second_thoughts.cancel(event_ids(arguments)))
+
+
+async def retry(controls: Controls, arguments: Arguments) -> Json:
+    """events -> [{event_id, state}]."""
+    return standings(await controls.second_thoughts.retry(event_ids(arguments)))
+
+
+async def replay(controls: Controls, arguments: Arguments) -> Json:
+    """events, cause {run_id, lineage} -> [{event_id, replay_of}]."""
+    ids, cause = event_ids(arguments), cause_of(arguments.get("cause"))
+    made = await controls.second_thoughts.replay(ids, cause=cause)
+    return [{"event_id": event.id, "replay_of": event.replay_of} for event in made]
+
+
 VERBS: Final[Mapping[str, Verb]] = {
     "fire": fire,
     "plan": plan,
@@ -92,6 +109,9 @@ VERBS: Final[Mapping[str, Verb]] = {
     "disable": disable,
     "token": token,
     "set_state": set_state,
+    "cancel": cancel,
+    "retry": retry,
+    "replay": replay,
 }
 
 
@@ -112,10 +132,28 @@ def optional(arguments: Arguments, key: str) -> str | None:
 
 def names(arguments: Arguments) -> list[str]:
     """A list of names; none when left out. Raises BadRequest."""
-    found = arguments.get("names", [])
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-        raise BadRequest(f"names: expected a list of strings, got {found!r}")
+    return texts(arguments, "names")
+
+
+def event_ids(arguments: Arguments) -> list[str]:
+    """Whole ids of events, at least one, each once. Raises BadRequest."""
+    found = list(dict.fromkeys(texts(arguments, "events")))
+    if not found:
+        raise BadRequest("events: expected the ids of events, got none")
     return found
+
+
+def texts(arguments: Arguments, key: str) -> list[str]:
+    """A list of strings; none when left out. Raises BadRequest."""
+    found = arguments.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise BadRequest(f"{key}: expected a list of strings, got {found!r}")
+    return found
+
+
+def standings(found: Sequence[Event]) -> Json:
+    """Events as `cancel` and `retry` answer."""
+    return [{"event_id": event.id, "state": event.state} for event in found]
 
 
 def cause_of(value: Any) -> Cause | None:

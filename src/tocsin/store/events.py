@@ -35,7 +35,7 @@ class Birth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRow:
-    """Who holds a claimed event."""
+    """Who holds a claimed event. cancelled: a person wants its run stopped."""
 
     event_id: str
     registration_id: str
@@ -43,6 +43,7 @@ class ClaimRow:
     owner: str
     claimed_at: datetime
     run_id: str
+    cancelled: bool
 
 
 def insert(tx: Tx, birth: Birth, occurrence: Occurrence, now: datetime) -> None:
@@ -69,6 +70,7 @@ def insert(tx: Tx, birth: Birth, occurrence: Occurrence, now: datetime) -> None:
         next_fire_at=microseconds(now) if birth.state is State.PENDING else None,
         cause_run=None if cause is None else cause.run_id,
         cause_lineage=None if cause is None else dump(list(cause.lineage)),
+        replay_of=occurrence.replay_of,
         created_at=microseconds(now),
         settled_at=microseconds(now) if birth.state is State.SKIPPED else None,
     )
@@ -195,6 +197,7 @@ def claims(tx: Tx) -> Sequence[ClaimRow]:
             owner=row["claim_owner"],
             claimed_at=instant(row["claimed_at"]),
             run_id=row["run_id"],
+            cancelled=row["cancel_requested_at"] is not None,
         )
         for row in tx.all("events.claims")
     ]
@@ -234,16 +237,3 @@ def drop_waiting(
         "events.drop_waiting", registration_id=registration_id, reason=reason, now=microseconds(now)
     )
     return [(row["id"], row["lane"]) for row in rows]
-
-
-def last_dropped(tx: Tx, registration_id: str) -> Sequence[tuple[str, str | None]]:
-    """(id, lane) of what this registration's last disarm dropped, in accept order."""
-    rows = tx.all("events.last_dropped", registration_id=registration_id)
-    return [(row["id"], row["lane"]) for row in rows]
-
-
-def requeue(tx: Tx, id_: str, *, busy: bool, now: datetime) -> None:
-    """Bring a dropped event back: held when its lane is busy, else claimable at once."""
-    state, reason = (State.HELD, "lane") if busy else (State.PENDING, None)
-    next_fire_at = None if busy else microseconds(now)
-    tx.run("events.requeue", id=id_, state=state, reason=reason, next_fire_at=next_fire_at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from tocsin.event import Occurrence
 from tocsin.instants import microseconds
@@ -103,6 +104,22 @@ def deliver(
         envelope=dump(envelope),
         received_at=microseconds(now),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """What arrived, as it was recorded. body: the exact bytes, None when there were none."""
+
+    envelope: Mapping[str, Any]
+    body: bytes | None
+
+
+def delivery_of(tx: Tx, event_id: str) -> Delivered:
+    """What an event was made from. Raises LookupError when it is not there."""
+    row = tx.one("deliveries.of_event", event_id=event_id)
+    if row is None:
+        raise LookupError(event_id)
+    return Delivered(envelope=load(row["envelope"]), body=row["body"])
 
 
 def envelope_of(tx: Tx, event_id: str) -> dict[str, Json]:

@@ -188,6 +188,9 @@ def event_of(row: Row) -> Event:
         settled_at=at(row["settled_at"]),
         missed=row["missed"],
         cause=cause_of(row),
+        replay_of=row["replay_of"],
+        attempt_limit=row["attempt_limit"],
+        cancel_requested_at=at(row["cancel_requested_at"]),
     )
 
 

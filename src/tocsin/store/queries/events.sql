@@ -2,11 +2,12 @@
 -- A new event; born held, pending or skipped (a claim moves it on).
 INSERT INTO events (
   id, registration_id, workflow, delivery, delivery_id, kind, origin, idempotency_key, occurred_at, planned_at,
-  missed, state, reason, count, lane, blocked_by, next_fire_at, cause_run, cause_lineage, created_at, settled_at)
+  missed, state, reason, count, lane, blocked_by, next_fire_at, cause_run, cause_lineage, replay_of,
+  created_at, settled_at)
 VALUES (
   :id, :registration_id, :workflow, :delivery, :delivery_id, :kind, :origin, :idempotency_key, :occurred_at,
   :planned_at, :missed, :state, :reason, :count, :lane, :blocked_by, :next_fire_at, :cause_run, :cause_lineage,
-  :created_at, :settled_at);
+  :replay_of, :created_at, :settled_at);
 
 -- name: events.by_id
 -- One event.
@@ -129,7 +130,8 @@ WHERE id = :id AND state = 'pending';
 
 -- name: events.claims
 -- Every claim there is.
-SELECT id, registration_id, claim_id, claim_owner, claimed_at, run_id FROM events WHERE state = 'claimed';
+SELECT id, registration_id, claim_id, claim_owner, claimed_at, run_id, cancel_requested_at FROM events
+WHERE state = 'claimed';
 
 -- name: events.settle
 -- The end of a claimed event, if it is still this claim's.
@@ -156,9 +158,9 @@ WHERE registration_id = :registration_id AND state IN ('held', 'pending')
 RETURNING id, lane;
 
 -- name: events.last_dropped
--- What the last disarm dropped: it wrote its journal row in the same transaction, at the same instant.
+-- What the last disarm dropped, at the instant of its journal row; what a person cancelled then stays so.
 SELECT id, lane FROM events
-WHERE registration_id = :registration_id AND state = 'dropped' AND settled_at = (
+WHERE registration_id = :registration_id AND state = 'dropped' AND reason <> 'cancelled' AND settled_at = (
   SELECT max(at) FROM journal WHERE registration_id = :registration_id AND what = 'disarmed')
 ORDER BY seq;
 
@@ -166,3 +168,18 @@ ORDER BY seq;
 -- A dropped event waits again, behind its lane's head if there is one.
 UPDATE events SET state = :state, reason = :reason, settled_at = NULL, next_fire_at = :next_fire_at
 WHERE id = :id AND state = 'dropped';
+
+-- name: events.request_cancel
+-- A person wants a running event stopped; asked twice, the first time counts.
+UPDATE events SET cancel_requested_at = :now
+WHERE id = :id AND state = 'claimed' AND cancel_requested_at IS NULL;
+
+-- name: events.hurry
+-- What waits for its time is due.
+UPDATE events SET next_fire_at = :now WHERE id = :id AND state = 'pending';
+
+-- name: events.revive
+-- A failed event has one more attempt, behind its lane's head if there is one.
+UPDATE events SET
+  state = :state, reason = :reason, settled_at = NULL, next_fire_at = :next_fire_at, attempt_limit = attempts + 1
+WHERE id = :id AND state = 'failed';

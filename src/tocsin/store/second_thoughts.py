@@ -1,0 +1,46 @@
+"""Verbs of the `events` table for what a person decides anew. Each runs inside a transaction.
+
+Called by ``engine.second_thoughts`` and ``engine.disarming``; the queue's own verbs are in ``events``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from tocsin.event import State
+from tocsin.instants import microseconds
+from tocsin.store.connection import Tx
+
+
+def last_dropped(tx: Tx, registration_id: str) -> Sequence[tuple[str, str | None]]:
+    """(id, lane) of what this registration's last disarm dropped, in accept order."""
+    rows = tx.all("events.last_dropped", registration_id=registration_id)
+    return [(row["id"], row["lane"]) for row in rows]
+
+
+def requeue(tx: Tx, id_: str, *, busy: bool, now: datetime) -> None:
+    """Bring a dropped event back: held when its lane is busy, else claimable at once."""
+    state, reason, next_fire_at = place(busy=busy, now=now)
+    tx.run("events.requeue", id=id_, state=state, reason=reason, next_fire_at=next_fire_at)
+
+
+def revive(tx: Tx, id_: str, *, busy: bool, now: datetime) -> None:
+    """Give a failed event one attempt more: held when its lane is busy, else claimable at once."""
+    state, reason, next_fire_at = place(busy=busy, now=now)
+    tx.run("events.revive", id=id_, state=state, reason=reason, next_fire_at=next_fire_at)
+
+
+def hurry(tx: Tx, id_: str, now: datetime) -> None:
+    """Make a pending event claimable at once."""
+    tx.run("events.hurry", id=id_, now=microseconds(now))
+
+
+def request_cancel(tx: Tx, id_: str, now: datetime) -> bool:
+    """Note that a claimed event's run is to be stopped; False when that was noted before."""
+    return tx.run("events.request_cancel", id=id_, now=microseconds(now)) == 1
+
+
+def place(*, busy: bool, now: datetime) -> tuple[State, str | None, int | None]:
+    """State, reason and due time of an event that comes back."""
+    return (State.HELD, "lane", None) if busy else (State.PENDING, None, microseconds(now))
