@@ -1,10 +1,10 @@
 """Run a command as the terminal's foreground process group, so that Ctrl-C reaches it and not make.
 
-make would end with "interrupted" although the engine it runs stopped as it should. Without a
-terminal, or in the background, the command is run as it is. Usage: foreground.py COMMAND [ARG …]
+make would end with "interrupted" although the engine it runs stopped as it should. The terminal is
+handed back afterwards. Without a terminal, or in the background, the command is run as it is.
+Usage: foreground.py COMMAND [ARG ...]
 """
 
-import contextlib
 import os
 import signal
 import sys
@@ -12,22 +12,37 @@ import sys
 TERMINAL = 0
 
 
-def take_the_terminal() -> None:
-    """Put this process into a group of its own and make that group the terminal's foreground one."""
-    if os.tcgetpgrp(TERMINAL) != os.getpgrp() or os.getpid() == os.getsid(0):
-        return
+def is_in_front() -> bool:
+    """Whether this process belongs to the group that the terminal listens to."""
+    try:
+        return os.tcgetpgrp(TERMINAL) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def hand_over(group: int) -> None:
+    """Make a group the terminal's foreground one, also from behind."""
     before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-    os.setpgid(0, 0)
-    os.tcsetpgrp(TERMINAL, os.getpgrp())
-    signal.signal(signal.SIGTTOU, before)
+    try:
+        os.tcsetpgrp(TERMINAL, group)
+    finally:
+        signal.signal(signal.SIGTTOU, before)
 
 
-def main() -> None:
-    """Take the terminal if there is one, then become the command."""
-    if os.isatty(TERMINAL):
-        with contextlib.suppress(OSError):
-            take_the_terminal()
-    os.execv(sys.argv[1], sys.argv[1:])
+def run_in_front(command: list[str]) -> int:
+    """Start the command in a group of its own, lend it the terminal, wait for its end. Its exit code."""
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        hand_over(os.getpgrp())
+        os.execv(command[0], command)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _frame: os.kill(child, received))
+    _, status = os.waitpid(child, 0)
+    hand_over(os.getpgrp())
+    return os.waitstatus_to_exitcode(status)
 
 
-main()
+if is_in_front():
+    sys.exit(run_in_front(sys.argv[1:]))
+os.execv(sys.argv[1], sys.argv[1:])

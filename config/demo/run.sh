@@ -6,6 +6,10 @@ set -eu
 export TOCSIN_HOME=.tocsin TOCSIN_CONFIG=config/tocsin.toml
 tocsin=.venv/bin/tocsin
 
+if "$tocsin" status --json | grep -q '"running": true'; then
+  echo "an engine is running on .tocsin already; TOCSIN_HOME=.tocsin $tocsin down stops it" >&2
+  exit 5
+fi
 (umask 077 && mkdir -p .tocsin/inbox)
 said=$("$tocsin" apply --yes 2>&1) || { echo "$said" >&2; exit 1; }
 url=$("$tocsin" url hook)

@@ -110,6 +110,7 @@ class ConfigApplied:
     added: int
     changed: int
     disabled: int
+    workflows: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import signal
 import stat
 import sys
@@ -94,7 +95,7 @@ async def test_a_name_that_is_not_utf_8_arrives_as_it_is(bench: Workbench) -> No
 
 async def test_a_shell_string_is_run_as_written_and_reads_the_payload_itself(bench: Workbench) -> None:
     read = 'import json, sys; print(json.load(sys.stdin)["event"])'
-    script = f"printf '%s' '{{event.p}}'; {sys.executable} -c '{read}'"
+    script = f"printf '%s' '{{event.p}}'; {shlex.quote(sys.executable)} -c '{read}'"
     request = bench.shell(script, params={"event": {"p": "$(touch PWNED)"}})
     assert (await bench.run(request)).exit_code == 0
     assert output(request) == b"{event.p}{'p': '$(touch PWNED)'}\n"

@@ -106,7 +106,7 @@ def plan(context: typer.Context, prune: Prune = False, as_json: JsonFlag = False
 def planned(session: Session) -> Plan:
     """The file against the rows. Raises ConfigInvalid, also for names that are taken."""
     from tocsin.config.plan import plan as compare
-    from tocsin.engine.controls import make_plan
+    from tocsin.engine.applying import make_plan
 
     loaded, moment = session.load(), now()
     made = read_if_any(session, lambda tx: make_plan(tx, loaded, moment))

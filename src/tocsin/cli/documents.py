@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from tocsin.cli.times import zulu
 from tocsin.duration import format_duration
-from tocsin.event import Event
+from tocsin.event import UNFINISHED, Event
 from tocsin.instants import rfc3339
 from tocsin.registration import At, Cron, DisabledReason, Every, Json, Kind, Registration, Schedule
 from tocsin.run import Run
@@ -132,6 +132,13 @@ def duration_ms(row: Run) -> int | None:
     )
 
 
+def error_of(row: Event, last: Run | None) -> str | None:
+    """What went wrong; waiting is no error."""
+    if last is not None:
+        return last.error
+    return None if row.state in UNFINISHED else row.reason
+
+
 def outcome(row: Event, last: Run | None, *, duplicate: bool) -> dict[str, Json]:
     """What `fire` prints: an event and how its last run ended."""
     return {
@@ -141,5 +148,5 @@ def outcome(row: Event, last: Run | None, *, duplicate: bool) -> dict[str, Json]
         "duplicate": duplicate,
         "result": None if last is None else last.result,
         "exit_code": None if last is None else last.exit_code,
-        "error": row.reason if last is None else last.error,
+        "error": error_of(row, last),
     }

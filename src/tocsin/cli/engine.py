@@ -194,7 +194,7 @@ def show_status(found: dict[str, Any]) -> None:
             ("since", engine["started_at"]),
             ("triggers", spelled(found["registrations"])),
             ("events", spelled({state: n for state, n in found["events"].items() if n}) or "none"),
-            ("config", f"{config['path']}: {'ok' if config['ok'] else config['error']}"),
+            ("config", f"{config['path']}: ok" if config["ok"] else str(config["error"])),
         ]
     )
 

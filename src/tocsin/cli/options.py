@@ -16,7 +16,7 @@ from tocsin.cli.session import session_from
 from tocsin.registration import Json
 
 JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask (only a terminal is asked).")]
 Since: TypeAlias = Annotated[
     str | None, typer.Option(metavar="D", help="No older than this, like 30m, 12h or 7d.")
 ]

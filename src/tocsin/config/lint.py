@@ -20,7 +20,9 @@ from tocsin import cron
 from tocsin.config.loops import looping
 from tocsin.config.problems import Fault, seen
 from tocsin.registration import At, Cron, Json, Overlap, TriggerSpec
-from tocsin.settings import Configuration, Workflow
+from tocsin.settings import Configuration, EngineSettings, Workflow
+
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 _AHEAD: Final = 366  # days; a year holds every change a zone makes by rule
 _DAY: Final = timedelta(days=1)
@@ -32,16 +34,22 @@ _CONFIG_KEY: Final = re.compile(r"\{config\.([A-Za-z0-9_-]+)")
 
 def warnings(configuration: Configuration, *, now: datetime, home: Path) -> list[Fault]:
     """Everything odd, in the order of the configuration. home: where commands without `cwd` start."""
-    found: list[Fault] = []
+    found = list(_engine(configuration.engine))
     for name, workflow in configuration.workflows.items():
         found += [fault.under("workflows", name) for fault in _workflow(workflow, home)]
     for name, spec in configuration.triggers.items():
         workflow = configuration.workflows[spec.workflow]
         found += [fault.under("triggers", name) for fault in _trigger(spec, workflow, now)]
     for name in looping(configuration.triggers.values()):
-        message = "its runs lead back to itself through other triggers; such a chain is cut when it gets long"
+        message = "its runs lead back to itself through other triggers; the chain is cut where it comes back"
         found.append(_warning("triggers", name, "after", message=message))
     return found
+
+
+def _engine(engine: EngineSettings) -> Iterator[Fault]:
+    if engine.host not in LOOPBACK:
+        message = f"saw {engine.host}: whoever reaches this machine may post to it"
+        yield _warning("engine", "host", message=message)
 
 
 def _warning(*keys: str, message: str) -> Fault:

@@ -12,8 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from pathspec import GitIgnoreSpec
+
 from tocsin.config.problems import Fault, did_you_mean, seen
-from tocsin.config.source_tables import AfterTable
+from tocsin.config.source_tables import AfterTable, FilesTable
 from tocsin.config.tables import SCHEDULES, SOURCES, TriggerTable, WorkflowTable
 from tocsin.config.values import NAME
 from tocsin.settings import EngineSettings, Workflow
@@ -92,7 +94,20 @@ def trigger_faults(written: Written, around: Around) -> Iterator[Fault]:
     yield from _lane_faults(written.table)
     if written.table.after is not None:
         yield from _after_faults(written, written.table.after, around)
+    if written.table.files is not None:
+        yield from _pattern_faults(written.table.files)
     yield from _idle_keys(written)
+
+
+def _pattern_faults(table: FilesTable) -> Iterator[Fault]:
+    """A pattern that gitignore's rules cannot read."""
+    for key, patterns in (("match", table.match or []), ("ignore", table.ignore)):
+        for index, pattern in enumerate(patterns):
+            try:
+                GitIgnoreSpec.from_lines([pattern], backend="simple")
+            except ValueError:
+                message = f"saw {seen(pattern)}, expected a pattern as in a .gitignore file"
+                yield Fault(keys=("files", key, index), message=message)
 
 
 def _source_faults(written: Written) -> Iterator[Fault]:

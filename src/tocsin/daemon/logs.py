@@ -61,7 +61,9 @@ def run_ended(notice: notices.RunEnded) -> tuple[int, str]:
     text = f"{notice.registration}: run {notice.run_id} {notice.run_state} after {length}"
     if notice.error is not None:
         text += f": {notice.error}"
-    if notice.retry_at is not None:
+    if notice.run_state is RunState.CANCELLED and notice.event_state is State.PENDING:
+        text += "; its event waits for the next start"
+    elif notice.retry_at is not None:
         text += f"; next attempt at {rfc3339(notice.retry_at)}"
     elif notice.event_state is State.FAILED:
         text += "; no attempt left"
@@ -90,6 +92,8 @@ def source_recovered(notice: notices.SourceRecovered) -> tuple[int, str]:
 
 def config_applied(notice: notices.ConfigApplied) -> tuple[int, str]:
     counts = f"{notice.added} added, {notice.changed} changed, {notice.disabled} disabled"
+    if notice.workflows:
+        counts += f"; workflows: {notice.workflows} changed"
     return logging.INFO, f"configuration {notice.path} applied: {counts}"
 
 

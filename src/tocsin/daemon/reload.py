@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from tocsin.engine.controls import Controls
 from tocsin.engine.driver import TICK_S
-from tocsin.errors import ConfigInvalid
+from tocsin.errors import ConfigInvalid, Problem
 from tocsin.notices import ConfigRejected
 from tocsin.seams import Announce
 from tocsin.settings import Paths
@@ -43,13 +43,23 @@ class Reload:
         return TICK_S
 
     async def apply(self) -> None:
-        """Apply the files as they are now; keep the last good ones when they are not sound."""
+        """Apply the files as they are now; keep the last good ones when they are not sound.
+
+        Files without any trigger, where there were some, are taken for half-written.
+        """
         try:
+            await self._refuse_emptied()
             await self._controls.apply(prune=False)
         except ConfigInvalid as error:
             await self._controls.note_rejected(error.problems)
             problems = tuple(str(problem) for problem in error.problems)
             self._announce(ConfigRejected(path=str(self._paths.config), problems=problems))
+
+    async def _refuse_emptied(self) -> None:
+        planned = await self._controls.plan()
+        if planned.plan.removed and not planned.loaded.configuration.triggers:
+            message = "saw no trigger any more, expected some; `tocsin apply` if that is meant"
+            raise ConfigInvalid([Problem(path=str(self._paths.config), line=None, key="", message=message)])
 
 
 def signature(paths: Paths) -> Signature:

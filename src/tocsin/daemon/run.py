@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -74,6 +75,7 @@ class Engine:
         self._lock = lock
         self._settings = settings
         self._options = options
+        self._told_address = (settings.host, settings.port)
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._hub = ObserverHub()
@@ -134,9 +136,17 @@ class Engine:
         if self._options.until_idle:
             rounds["idle"] = Idle(core.store, lifecycle, self.request_stop).once
         drivers = [Driver(name, once, clock=core.clock, announce=core.bus) for name, once in rounds.items()]
+        core.changes.readers.append(self._read)
         core.changes.listeners += [driver.wake for driver in drivers[:3]]
         core.bus.listeners.append(WakeOnDisarm(drivers[2]).hear)
         return drivers
+
+    def _read(self, settings: EngineSettings) -> None:
+        """Limits hold at once; an address is bound once."""
+        address = (settings.host, settings.port)
+        if address != self._told_address:
+            self._told_address = address
+            logs.LOGGER.warning("[engine] host and port take effect at the next start")
 
     def _files(self, registration: Registration) -> Source:
         core = self._core
@@ -157,7 +167,12 @@ class Engine:
         for name in ("SIGINT", "SIGTERM"):
             catch(loop, getattr(signal, name), self.request_stop)
         if hasattr(signal, "SIGHUP"):
-            catch(loop, signal.SIGHUP, self._reload.touch)
+            catch(loop, signal.SIGHUP, self.request_stop if has_terminal() else self._reload.touch)
+
+
+def has_terminal() -> bool:
+    """Whether a person sits before it: then a hang-up is a window that was closed, not a wish to reload."""
+    return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 class Idle:

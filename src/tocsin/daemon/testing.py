@@ -62,8 +62,9 @@ async def test_run(paths: Paths, wish: TestWish, *, environ: Mapping[str, str]) 
             runner = CommandRunner(environ)
             if not wish.run:
                 return {**document(None, None), "would": would(runner, request)}
+            began = core.clock.now()
             outcome = await outcome_of(runner, request)
-            await record(core, registration, request, outcome, run_id)
+            await record(core, registration, request, outcome, run_id, began)
             return {**document(run_id, outcome), "would": would_or_none(runner, request)}
 
 
@@ -88,7 +89,7 @@ async def subject(core: Core, name: str) -> tuple[Registration, Workflow, int]:
         armed_at=FROZEN,
         created_at=FROZEN,
         run_count=0 if row is None else row.run_count,
-        last_fired_at=None if row is None else row.last_fired_at,
+        last_fired_at=None if row is None or row.last_fired_at is None else FROZEN,
     )
     return registration, workflow, registration.workflow_version
 
@@ -186,7 +187,12 @@ async def outcome_of(runner: CommandRunner, request: RunRequest) -> Outcome:
 
 
 async def record(
-    core: Core, registration: Registration, request: RunRequest, outcome: Outcome, run_id: str
+    core: Core,
+    registration: Registration,
+    request: RunRequest,
+    outcome: Outcome,
+    run_id: str,
+    began: datetime,
 ) -> None:
     """One row, for a trigger that has one, so that `tocsin runs` and `tocsin logs` show the test."""
     now = core.clock.now()
@@ -207,7 +213,7 @@ async def record(
             params=kept,
             log=str(request.log_path),
         )
-        runs.insert(tx, run, now)
+        runs.insert(tx, run, began)
         runs.finish(tx, run_id, state_of(outcome), outcome, error=outcome.error, now=now)
 
     await core.store.write(step)

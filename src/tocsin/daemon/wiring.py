@@ -48,16 +48,22 @@ class Bus:
 
 
 class Changes:
-    """Who wants to know that registrations or settings changed."""
+    """Who wants to know that registrations or settings changed.
+
+    listeners: called after each change. readers: given the settings, when they may have changed.
+    """
 
     def __init__(self, claims: Claims) -> None:
         self.listeners: list[Callable[[], None]] = []
+        self.readers: list[Callable[[EngineSettings], None]] = []
         self._claims = claims
 
     def __call__(self, settings: EngineSettings | None) -> None:
         """Tell everyone; new limits hold from the next claim on."""
         if settings is not None:
             self._claims.settings = settings
+            for reader in self.readers:
+                reader(settings)
         for listener in self.listeners:
             listener()
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 
-from tocsin.config.plan import Plan
+from tocsin.config.load import Loaded
+from tocsin.config.plan import Plan, plan
 from tocsin.engine.disarming import disarm, drop_all
 from tocsin.engine.recognition import carry_over
 from tocsin.identity import INSTALLATION, REGISTRATION, new_id, new_token, token_hash
+from tocsin.notices import ConfigApplied
 from tocsin.registration import DisabledReason, Registration, RowOrigin, TriggerSpec
 from tocsin.schedule import next_after
 from tocsin.seams import Announce, SecretStore
@@ -32,6 +35,8 @@ class Applier:
     def apply(self, tx: Tx, wanted: Configuration, plan: Plan, *, prune: bool, now: datetime) -> None:
         """Do what the plan says. `plan` was made from the rows as this transaction sees them."""
         versions = {name: workflows.put(tx, workflow, now) for name, workflow in wanted.workflows.items()}
+        for name in plan.workflows_changed:
+            registrations.follow_workflow(tx, name, versions[name])
         for addition in plan.added:
             self.add(tx, wanted.triggers[addition.name], versions, origin=RowOrigin.FILE, now=now)
         for change in plan.changed:
@@ -139,3 +144,20 @@ def first_fire(spec: TriggerSpec, now: datetime) -> datetime | None:
 def secret_name(registration_id: str) -> str:
     """Under which name a webhook's token is kept."""
     return f"token/{registration_id}"
+
+
+def make_plan(tx: Tx, loaded: Loaded, now: datetime) -> Plan:
+    """Rows against file, as this transaction sees them."""
+    known = {name: workflow for name, (workflow, _) in workflows.all_(tx).items()}
+    return plan(registrations.present(tx), known, loaded.configuration, now, place=loaded.place)
+
+
+def applied(path: Path, made: Plan) -> ConfigApplied:
+    """The notice of a configuration that took effect."""
+    return ConfigApplied(
+        path=str(path),
+        added=len(made.added),
+        changed=len(made.changed),
+        disabled=len(made.removed),
+        workflows=len(made.workflows_changed),
+    )

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tocsin.config.convert import trigger_spec
 from tocsin.config.load import Loaded, load
-from tocsin.config.plan import Plan, plan
+from tocsin.config.plan import Plan
 from tocsin.engine.accept import Acceptor, refuse_loop
-from tocsin.engine.applying import Applier, secret_name
+from tocsin.engine.applying import Applier, applied, make_plan, secret_name
 from tocsin.engine.choosing import named, off, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
 from tocsin.engine.second_thoughts import SecondThoughts
@@ -23,7 +23,6 @@ from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import ConfigInvalid, Problem, Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin, Skipped
 from tocsin.identity import new_id, token_hash
-from tocsin.notices import ConfigApplied
 from tocsin.registration import DisabledReason, Json, Registration, RowOrigin
 from tocsin.seams import Announce, Clock, SecretStore
 from tocsin.settings import EngineSettings
@@ -214,19 +213,6 @@ class Controls:
         if token is None or token_hash(token) != stored:
             raise Refused(f"the token of {name} is lost: `tocsin url {name} --rotate` makes a new one")
         return token
-
-
-def make_plan(tx: Tx, loaded: Loaded, now: datetime) -> Plan:
-    """Rows against file, as this transaction sees them."""
-    known = {name: workflow for name, (workflow, _) in workflows.all_(tx).items()}
-    return plan(registrations.present(tx), known, loaded.configuration, now, place=loaded.place)
-
-
-def applied(path: Path, made: Plan) -> ConfigApplied:
-    """The notice of a configuration that took effect."""
-    return ConfigApplied(
-        path=str(path), added=len(made.added), changed=len(made.changed), disabled=len(made.removed)
-    )
 
 
 def by_hand(

@@ -31,6 +31,7 @@ class Running:
 
     source: Source
     task: asyncio.Task[None]
+    failed: asyncio.Event
     settings: Settings
 
 
@@ -76,9 +77,12 @@ class Lifecycle:
 
     def _start(self, registration: Registration) -> None:
         source, name = self._factories[registration.spec.component](registration), registration.spec.name
-        task = self._group.create_task(self._supervise(source, name), name=f"source-{name}")
+        failed = asyncio.Event()
+        task = self._group.create_task(self._supervise(source, name, failed), name=f"source-{name}")
         self._ailments.setdefault(name, None)  # an earlier engine's word for what ailed it
-        self._running[registration.id] = Running(source=source, task=task, settings=settings_of(registration))
+        self._running[registration.id] = Running(
+            source=source, task=task, failed=failed, settings=settings_of(registration)
+        )
 
     @property
     def is_at_rest(self) -> bool:
@@ -86,8 +90,8 @@ class Lifecycle:
         return all(running.source.at_rest for running in self._running.values())
 
     async def watch(self, seconds: float) -> None:
-        """Wait until every source has looked at what it watches, at most this long."""
-        watching = [running.source.watching.wait() for running in self._running.values()]
+        """Wait until every source has looked at what it watches or has failed, at most this long."""
+        watching = [settled(running) for running in self._running.values()]
         try:
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*watching)
@@ -104,14 +108,15 @@ class Lifecycle:
         task.cancel()
         await asyncio.wait([task])
 
-    async def _supervise(self, source: Source, name: str) -> None:
+    async def _supervise(self, source: Source, name: str, failed: asyncio.Event) -> None:
         loop, failures = asyncio.get_running_loop(), 0
         while True:
             began = loop.time()
             try:
                 await source.run()
             except Exception as error:  # noqa: BLE001 - one source's fault must not end the others
-                self._announce(SourceFailed(registration=name, error=f"{error!r}"))
+                self._announce(SourceFailed(registration=name, error=f"{type(error).__name__}: {error}"))
+                failed.set()
             failures = 1 if loop.time() - began > BACKOFF_CEILING_S else failures + 1
             await asyncio.sleep(min(2**failures, BACKOFF_CEILING_S))
 
@@ -122,6 +127,19 @@ class Lifecycle:
         self._ailments = {
             name: now for name, now in self._ailments.items() if name not in told or told[name] != now
         }
+
+
+async def settled(running: Running) -> None:
+    """Return once a source watches, or has failed for the first time."""
+    either = [
+        asyncio.ensure_future(running.source.watching.wait()),
+        asyncio.ensure_future(running.failed.wait()),
+    ]
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for waiting in either:
+            waiting.cancel()
 
 
 def write_ailments(tx: Tx, ailments: Mapping[str, str | None]) -> None:

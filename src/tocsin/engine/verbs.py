@@ -6,14 +6,18 @@ when no engine is up. So the answer is the same either way.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from tocsin.engine.controls import Applied, Controls
-from tocsin.errors import BadRequest, ConfigInvalid, Problem, TocsinError
+from tocsin.errors import BadRequest, ConfigInvalid, Problem, Refused, TocsinError
 from tocsin.event import Cause, Event
 from tocsin.registration import Json
+from tocsin.settings import MIB
+
+PAYLOAD_CAP: Final = 4 * MIB  # as for webhooks: every run of the event is handed it
 
 Arguments: TypeAlias = Mapping[str, Any]
 Verb: TypeAlias = Callable[[Controls, Arguments], Awaitable[Json]]
@@ -21,6 +25,9 @@ Verb: TypeAlias = Callable[[Controls, Arguments], Awaitable[Json]]
 
 async def fire(controls: Controls, arguments: Arguments) -> Json:
     """name, payload, key, cause {run_id, lineage} -> event_id, run_id, state, duplicate."""
+    size = len(json.dumps(arguments.get("payload")))
+    if size > PAYLOAD_CAP:
+        raise Refused(f"the payload is {size} bytes, over the cap of 4 MiB: pass a file's path instead")
     fired = await controls.fire(
         text(arguments, "name"),
         payload=arguments.get("payload"),

@@ -52,6 +52,11 @@ def update_spec(tx: Tx, id_: str, spec: TriggerSpec, *, installation_id: str, wo
     )
 
 
+def follow_workflow(tx: Tx, workflow: str, version: int) -> None:
+    """Every present row of a workflow runs this version from now on."""
+    tx.run("registrations.follow_workflow", workflow=workflow, version=version)
+
+
 def reschedule(tx: Tx, id_: str, *, next_fire_at: datetime | None, now: datetime) -> None:
     """A new schedule revision, armed now."""
     tx.run("registrations.reschedule", id=id_, next_fire_at=at_us(next_fire_at), now=microseconds(now))

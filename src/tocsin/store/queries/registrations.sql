@@ -23,6 +23,10 @@ UPDATE registrations SET
   installation_id = :installation_id
 WHERE id = :id;
 
+-- name: registrations.follow_workflow
+-- A workflow has another version: its triggers run that from now on.
+UPDATE registrations SET workflow_version = :version WHERE workflow = :workflow AND removed_at IS NULL;
+
 -- name: registrations.reschedule
 -- An edited schedule: a new revision, armed now.
 UPDATE registrations SET
