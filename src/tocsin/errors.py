@@ -89,6 +89,10 @@ class SpawnFailed(TocsinError):
         self.permanent = permanent
 
 
+class RunnerUnreachable(TocsinError):
+    """What is to start runs cannot work now (a full disk, an engine that is down). No failed run."""
+
+
 class InvalidSchedule(TocsinError):
     """A schedule that cannot be used. The text names the field, what was seen and what is wanted."""
 

@@ -35,6 +35,7 @@ class Verdict(StrEnum):
     CANCELLED = "cancelled"
     LOST = "lost"  # its owner died
     INTERRUPTED = "interrupted"  # the engine stopped it to shut down
+    UNAVAILABLE = "unavailable"  # it could not be started, for no fault of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

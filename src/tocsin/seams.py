@@ -139,7 +139,9 @@ class Runner(Protocol):
     """Starts runs. Returns at once; the end comes through the handle."""
 
     async def start(self, request: RunRequest) -> RunHandle:
-        """Start the run. Raises SpawnFailed when it cannot be started; nothing runs then."""
+        """Start the run. Raises SpawnFailed when it cannot be started, RunnerUnreachable when that is
+        not the run's fault; nothing runs then.
+        """
         ...
 
     async def attach(self, run: Run) -> RunHandle | None:

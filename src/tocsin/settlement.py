@@ -7,7 +7,7 @@ writes the answer down; nothing else interprets an outcome.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final, TypeAlias
 
@@ -40,8 +40,9 @@ class GaveUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """The attempt is given back: it does not count, and the event is due at once."""
+    """The attempt is given back: it does not count, and the event is due then."""
 
+    at: datetime
     reason: str
 
 
@@ -90,7 +91,10 @@ RUN_STATES: Final = {
     Verdict.CANCELLED: RunState.CANCELLED,
     Verdict.INTERRUPTED: RunState.CANCELLED,
     Verdict.LOST: RunState.LOST,
+    Verdict.UNAVAILABLE: RunState.FAILED,
 }
+
+UNAVAILABLE_PAUSE: Final = timedelta(seconds=10)  # a full disk takes a person's hand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +170,10 @@ def failed(
 ) -> Settlement:
     """Every end but a success. A self-scheduled next fire counts only if the event ends with it."""
     counts = outcome.verdict in (Verdict.FAILED, Verdict.FAILED_PERMANENTLY)
-    ended = isinstance(ending, GaveUp)
     disarm = too_many_failures(registration) if counts else None
+    if disarm is not None and isinstance(ending, RetryAt):  # no retry comes: this is its end
+        ending = GaveUp(reason=disarm.reason)
+    ended = isinstance(ending, GaveUp)
     return Settlement(
         ending=ending,
         run_state=RUN_STATES[outcome.verdict],
@@ -183,7 +189,9 @@ def after_failure(registration: Registration, standing: Standing, outcome: Outco
     if standing.cancelled or outcome.verdict is Verdict.CANCELLED:
         return Dropped(reason="cancelled")
     if outcome.verdict is Verdict.INTERRUPTED:
-        return Released(reason="engine stopped")
+        return Released(at=now, reason="engine stopped")
+    if outcome.verdict is Verdict.UNAVAILABLE:
+        return Released(at=now + UNAVAILABLE_PAUSE, reason="runner unavailable")
     if outcome.verdict is Verdict.FAILED_PERMANENTLY:
         return GaveUp(reason="permanent")
     if standing.attempts >= (standing.limit or registration.spec.max_attempts):

@@ -66,7 +66,7 @@ def limited(registration: Registration = ON, **limits: object) -> Registration:
 RETRY = RetryAt(at=NOW + timedelta(seconds=2), reason="retry")
 AT_ONCE = RetryAt(at=NOW, reason="lost")
 ATTEMPTS, PERMANENT = GaveUp(reason="attempts"), GaveUp(reason="permanent")
-STOPPED, CANCELLED = Released(reason="engine stopped"), Dropped(reason="cancelled")
+STOPPED, CANCELLED = Released(at=NOW, reason="engine stopped"), Dropped(reason="cancelled")
 
 
 @pytest.mark.parametrize(

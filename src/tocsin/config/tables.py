@@ -33,7 +33,8 @@ from tocsin.config.values import (
 SOURCES: Final = ("cron", "every", "at", "files", "webhook", "after", "manual")
 SCHEDULES: Final = frozenset({"cron", "every", "at"})
 
-Count = Annotated[int, Field(ge=1)]
+MOST = 1_000_000_000  # far beyond any use, and far within the 64 bits of a column
+Count = Annotated[int, Field(ge=1, le=MOST)]
 Model = TypeVar("Model", bound=Table)
 
 

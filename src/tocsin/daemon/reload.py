@@ -38,8 +38,8 @@ class Reload:
         """Apply a change that has come to rest; a tick until the next look."""
         before, self._seen = self._seen, signature(self._paths)
         if self._seen == before and self._seen != self._applied:
+            await self.apply()  # raises while the store cannot be written: then the next look tries again
             self._applied = self._seen
-            await self.apply()
         return TICK_S
 
     async def apply(self) -> None:

@@ -6,11 +6,9 @@ import asyncio
 import os
 import secrets
 import signal
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -20,19 +18,18 @@ from tocsin.config.paths import make_private
 from tocsin.daemon import logs
 from tocsin.daemon.lock import HomeLock, hold, new_holder
 from tocsin.daemon.reload import Reload
+from tocsin.daemon.watches import HomeWatch, Idle, WakeOnDisarm, catch, has_terminal
 from tocsin.daemon.wiring import Core, open_core
 from tocsin.daemon.zone import system_zone
 from tocsin.engine.clockwork import Clockwork
-from tocsin.engine.driver import TICK_S, Driver, Once
+from tocsin.engine.driver import Driver, Once
 from tocsin.engine.lifecycle import Lifecycle
 from tocsin.engine.sources.files.hub import ObserverHub
 from tocsin.engine.sources.files.source import FilesSource
-from tocsin.notices import Disarmed, Notice
+from tocsin.errors import Refused
 from tocsin.registration import Json, Registration
 from tocsin.seams import Source
 from tocsin.settings import EngineSettings, Paths
-from tocsin.store import events
-from tocsin.store.connection import Store
 from tocsin.web.app import WebContext
 from tocsin.web.serve import Server
 
@@ -112,12 +109,13 @@ class Engine:
             store=core.store, announce=core.bus, factories={"files": self._files}, group=group
         )
         core.bus.listeners.append(lifecycle.attend)
-        core.dispatcher.open(group)
+        self._catch_signals()
+        url = await self._open_doors()
+        core.dispatcher.open(group)  # nothing is claimed before a taken port has had its say
         await lifecycle.once(core.clock.now())
         await lifecycle.watch(FIRST_LOOK_S)
         loops = [group.create_task(driver.run(), name=driver.name) for driver in self._drivers(lifecycle)]
-        self._catch_signals()
-        await self._open_doors()
+        self._tell_ready(url)
         await self._stopping.wait()
         for task in loops:
             task.cancel()
@@ -132,6 +130,7 @@ class Engine:
             "dispatch": core.dispatcher.once,
             "lifecycle": lifecycle.once,
             "reload": self._reload.once,
+            "home": HomeWatch(core.paths, self.request_stop).once,
         }
         if self._options.until_idle:
             rounds["idle"] = Idle(core.store, lifecycle, self.request_stop).once
@@ -154,11 +153,17 @@ class Engine:
             registration, bookmarks=core.bookmarks, clock=core.clock, announce=core.bus, hub=self._hub
         )
 
-    async def _open_doors(self) -> None:
-        """Serve the control socket and HTTP, and say so."""
+    async def _open_doors(self) -> str | None:
+        """Serve the control socket and HTTP. The URL, if there is one; raises Refused without any door."""
         port = self._settings.port if self._options.port is None else self._options.port
         socket = self._core.paths.socket
         url = await self._server.start(self._settings.host, port, socket, http=not self._options.no_http)
+        if url is None and not socket.exists():
+            raise Refused(f"{socket} is too long a path for a socket: choose a shorter home, or serve HTTP")
+        return url
+
+    def _tell_ready(self, url: str | None) -> None:
+        socket = self._core.paths.socket
         self._lock.tell(url=url, socket=str(socket) if socket.exists() else None)
         logs.LOGGER.info("ready %s", url or "(no HTTP)")
 
@@ -168,46 +173,6 @@ class Engine:
             catch(loop, getattr(signal, name), self.request_stop)
         if hasattr(signal, "SIGHUP"):
             catch(loop, signal.SIGHUP, self.request_stop if has_terminal() else self._reload.touch)
-
-
-def has_terminal() -> bool:
-    """Whether a person sits before it: then a hang-up is a window that was closed, not a wish to reload."""
-    return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
-
-
-class Idle:
-    """Asks to stop once nothing is left to do."""
-
-    def __init__(self, store: Store, lifecycle: Lifecycle, stop: Callable[[], None]) -> None:
-        self._store = store
-        self._lifecycle = lifecycle
-        self._stop = stop
-
-    async def once(self, _now: datetime) -> float:
-        """Look whether anything is held, pending, claimed or settling; a tick until the next look."""
-        if self._lifecycle.is_at_rest and await self._store.read(events.unfinished) == 0:
-            self._stop()
-        return TICK_S / 4
-
-
-class WakeOnDisarm:
-    """A trigger that was turned off by itself must not go on watching."""
-
-    def __init__(self, lifecycle: Driver) -> None:
-        self._lifecycle = lifecycle
-
-    def hear(self, notice: Notice) -> None:
-        """Wake the loop that stops its source."""
-        if isinstance(notice, Disarmed):
-            self._lifecycle.wake()
-
-
-def catch(loop: asyncio.AbstractEventLoop, number: signal.Signals, react: Callable[[], None]) -> None:
-    """React to a signal on the loop."""
-    try:
-        loop.add_signal_handler(number, react)
-    except NotImplementedError:  # Windows' loops cannot; untested
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(react))
 
 
 def web_context(core: Core, lock: HomeLock, settings: EngineSettings, engine: Engine) -> WebContext:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tocsin.config.load import Loaded
 from tocsin.config.plan import Plan, plan
-from tocsin.engine.disarming import disarm, drop_all
+from tocsin.engine.disarming import disarm, drop_all, requeue
 from tocsin.engine.recognition import carry_over
 from tocsin.identity import INSTALLATION, REGISTRATION, new_id, new_token, token_hash
 from tocsin.notices import ConfigApplied
@@ -118,7 +118,10 @@ class Applier:
         return row.installation_id
 
     def _return(self, tx: Tx, name: str, now: datetime) -> None:
-        self.enable(tx, present(tx, name), now)
+        """Back in the file: what its leaving had dropped waits again."""
+        row = present(tx, name)
+        self.enable(tx, row, now)
+        requeue(tx, row, now)
 
     def _leave(self, tx: Tx, name: str, *, prune: bool, now: datetime) -> None:
         row = present(tx, name)

@@ -12,7 +12,7 @@ from typing import Final
 from tocsin.engine.claims import Claim
 from tocsin.engine.driver import pause
 from tocsin.engine.settling import Settler
-from tocsin.errors import SpawnFailed, StoreUnusable
+from tocsin.errors import RunnerUnreachable, SpawnFailed, StoreUnusable
 from tocsin.identity import engine_key
 from tocsin.notices import RunStarted, Trouble
 from tocsin.run import Outcome, ProcessFacts, RunRequest, Verdict
@@ -37,6 +37,7 @@ class Attempts:
         self._paths = paths
         self._handles: dict[str, RunHandle] = {}
         self._cancelled: set[str] = set()
+        self._abandoned = asyncio.Event()
 
     async def run(self, claim: Claim) -> None:
         """Start the claim's run, wait for its end, settle."""
@@ -44,6 +45,10 @@ class Attempts:
         await self._settle(claim, outcome)
         self._cancelled.discard(claim.ref.run_id)
         await asyncio.to_thread(shutil.rmtree, self._paths.runs / claim.ref.run_id, ignore_errors=True)
+
+    def abandon(self) -> None:
+        """Do not wait for a store that cannot be written: the next start recovers what is unsettled."""
+        self._abandoned.set()
 
     async def _settle(self, claim: Claim, outcome: Outcome) -> None:
         """Until it is written: an outcome that was lost here would run the command again."""
@@ -55,7 +60,9 @@ class Attempts:
                 if not told:
                     self._announce(Trouble(where=f"settling {claim.ref.run_id}", error=str(error)))
                 told = True
-                await pause(asyncio.Event(), SETTLE_AGAIN_S)
+                await pause(self._abandoned, SETTLE_AGAIN_S)
+                if self._abandoned.is_set():
+                    return
             else:
                 return
 
@@ -73,6 +80,8 @@ class Attempts:
     async def _outcome(self, claim: Claim) -> Outcome:
         try:
             return await self._supervised(claim, request_of(claim, self._paths))
+        except (RunnerUnreachable, OSError) as error:
+            return Outcome(verdict=Verdict.UNAVAILABLE, error=str(error))
         except SpawnFailed as error:
             verdict = Verdict.FAILED_PERMANENTLY if error.permanent else Verdict.FAILED
             return Outcome(verdict=verdict, error=str(error))

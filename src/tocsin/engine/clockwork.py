@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -21,9 +21,10 @@ from tocsin.event import Occurrence, Origin
 from tocsin.instants import rfc3339
 from tocsin.notices import Trouble
 from tocsin.registration import DisabledReason, Registration
+from tocsin.retry import CEILING_S
 from tocsin.schedule import Decision, decide, delivery_id, next_after
 from tocsin.seams import Announce
-from tocsin.store import installations, journal, registrations
+from tocsin.store import events, installations, journal, registrations
 from tocsin.store.connection import Store, Tx
 
 BATCH: Final = 500  # one transaction's worth; a longer one would hold up webhooks that wait for their commit
@@ -94,6 +95,7 @@ class Clockwork:
 
 def replan(tx: Tx, now: datetime) -> None:
     """Bring forward what was planned by a clock that ran ahead; the ledger stops what has fired already."""
+    events.unstick(tx, now, latest=now + timedelta(seconds=CEILING_S))
     for registration in registrations.present(tx):
         due = registration.next_fire_at
         if due is None or due <= now or registration.next_fire_run is not None or not registration.enabled:

@@ -71,6 +71,8 @@ class Dispatcher:
         while self._running:  # a run may have been between its claim and its start
             await self._attempts.interrupt()
             await asyncio.wait(self._running, timeout=TICK_S)
+            if hurry.is_set():
+                self._attempts.abandon()
 
     async def _let_end(self, grace_s: float, hurry: asyncio.Event) -> None:
         if not self._running:

@@ -7,7 +7,7 @@ takes another one down.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -123,7 +123,7 @@ class Lifecycle:
     async def _write_ailments(self) -> None:
         told = dict(self._ailments)
         if told:
-            await self._store.write(lambda tx: write_ailments(tx, told))
+            await self._store.write(lambda tx: write_ailments(tx, told, self._factories.keys()))
         self._ailments = {
             name: now for name, now in self._ailments.items() if name not in told or told[name] != now
         }
@@ -142,10 +142,11 @@ async def settled(running: Running) -> None:
             waiting.cancel()
 
 
-def write_ailments(tx: Tx, ailments: Mapping[str, str | None]) -> None:
+def write_ailments(tx: Tx, ailments: Mapping[str, str | None], components: Container[str]) -> None:
+    """On the installations of triggers that have a source at all: one may have become another kind."""
     for name, error in ailments.items():
         registration = registrations.by_name(tx, name)
-        if registration is not None:
+        if registration is not None and registration.spec.component in components:
             installations.trouble(tx, registration.installation_id, error)
 
 

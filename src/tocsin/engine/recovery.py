@@ -68,6 +68,8 @@ class Recovery:
         handle = await self._runner.attach(run)
         if handle is not None:
             return await handle.wait()
+        if not (self._paths.runs / run.id).exists():  # it was claimed, but nothing of it was begun
+            return Outcome(verdict=Verdict.INTERRUPTED, error="the engine died before it started")
         outputs, _ = await asyncio.to_thread(self._read_outputs, self._paths.runs / run.id)
         kept = Outputs(present=outputs.present & {"state"}, state=outputs.state, result=outputs.result)
         return Outcome(verdict=Verdict.LOST, error="the engine died while it ran", outputs=kept)

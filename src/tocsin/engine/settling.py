@@ -123,8 +123,8 @@ def end_event(tx: Tx, end: End) -> bool:
     match end.settlement.ending:
         case RetryAt(at=at, reason=reason):
             return events.retry(tx, id_, claim_id=claim_id, at=at, reason=reason, given_back=False)
-        case Released(reason=reason):
-            return events.retry(tx, id_, claim_id=claim_id, at=end.now, reason=reason, given_back=True)
+        case Released(at=at, reason=reason):
+            return events.retry(tx, id_, claim_id=claim_id, at=at, reason=reason, given_back=True)
         case ending:
             state, why = ended_state(ending)
             return events.settle(tx, id_, claim_id=claim_id, state=state, reason=why, now=end.now)

@@ -49,7 +49,7 @@ async def plan(controls: Controls, _arguments: Arguments) -> Json:
 
 async def apply(controls: Controls, arguments: Arguments) -> Json:
     """prune -> the document of `tocsin apply`."""
-    prune = bool(arguments.get("prune"))
+    prune = flag(arguments, "prune")
     return plan_document(await controls.apply(prune=prune), prune=prune)
 
 
@@ -69,7 +69,7 @@ async def remove(controls: Controls, arguments: Arguments) -> Json:
 
 async def enable(controls: Controls, arguments: Arguments) -> Json:
     """names, tag, requeue -> names."""
-    requeue = bool(arguments.get("requeue"))
+    requeue = flag(arguments, "requeue")
     return await controls.enable(names(arguments), tag=optional(arguments, "tag"), requeue_dropped=requeue)
 
 
@@ -80,7 +80,7 @@ async def disable(controls: Controls, arguments: Arguments) -> Json:
 
 async def token(controls: Controls, arguments: Arguments) -> Json:
     """name, rotate -> token."""
-    return {"token": await controls.token(text(arguments, "name"), rotate=bool(arguments.get("rotate")))}
+    return {"token": await controls.token(text(arguments, "name"), rotate=flag(arguments, "rotate"))}
 
 
 async def set_state(controls: Controls, arguments: Arguments) -> Json:
@@ -130,6 +130,14 @@ def text(arguments: Arguments, key: str) -> str:
     if any("\ud800" <= char <= "\udfff" for char in value):
         raise BadRequest(f"{key}: {value!r} is no text: it has half a surrogate pair")
     return value
+
+
+def flag(arguments: Arguments, key: str) -> bool:
+    """True or false; false when left out. Raises BadRequest."""
+    value = arguments.get(key)
+    if not isinstance(value, bool | None):
+        raise BadRequest(f"{key}: expected true or false, got {value!r}")
+    return value is True
 
 
 def optional(arguments: Arguments, key: str) -> str | None:

@@ -179,6 +179,11 @@ def next_ready(tx: Tx) -> datetime | None:
     return None if row is None or row["next_fire_at"] is None else instant(row["next_fire_at"])
 
 
+def unstick(tx: Tx, now: datetime, *, latest: datetime) -> None:
+    """After the clock was set back: nothing that was due waits, and nothing waits past `latest`."""
+    tx.run("events.unstick", now=microseconds(now), latest=microseconds(latest))
+
+
 def claim(tx: Tx, id_: str, *, claim_id: str, owner: str, run_id: str, now: datetime) -> bool:
     """Take a pending event; attempts rise. False when somebody else was first."""
     changed = tx.run(

@@ -18,14 +18,17 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from tocsin.errors import StoreUnusable
 from tocsin.web.answers import refused
 from tocsin.web.refusals import (
+    STORE_RETRY_S,
     Refusal,
     forbidden_host,
     forbidden_origin,
     method_not_allowed,
     not_found,
     unauthorized,
+    unavailable,
 )
 
 LOGGER: Final = logging.getLogger("tocsin.web")
@@ -51,6 +54,9 @@ async def answer_refusals(request: web.Request, handler: Handler) -> web.StreamR
         return await handler(request)
     except Refusal as error:
         refusal = error
+    except StoreUnusable as error:
+        LOGGER.warning("the database does not answer: %s", error)
+        refusal = unavailable("the database does not answer; try again", retry_after_s=STORE_RETRY_S)
     except web.HTTPMethodNotAllowed as error:
         refusal = method_not_allowed(request.method, ", ".join(sorted(error.allowed_methods)))
     except web.HTTPNotFound:

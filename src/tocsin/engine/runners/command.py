@@ -23,7 +23,7 @@ from tocsin.engine.runners.leftovers import stop_leftovers
 from tocsin.engine.runners.process import spawn
 from tocsin.engine.runners.running import CommandRun
 from tocsin.engine.runners.wording import one_line, shown
-from tocsin.errors import SpawnFailed
+from tocsin.errors import RunnerUnreachable, SpawnFailed
 from tocsin.registration import Json
 from tocsin.run import Run, RunRequest
 
@@ -40,7 +40,8 @@ class CommandRunner:
         self._environ = dict(environ)
 
     async def start(self, request: RunRequest) -> CommandRun:
-        """Start the command. Raises SpawnFailed: `command not found: NAME`, `cwd does not exist: …`.
+        """Start the command. Raises SpawnFailed: `command not found: NAME`, `cwd does not exist: …`; and
+        RunnerUnreachable when its files cannot be written.
 
         Writes the params and an empty output file into the run's directory, and opens its log.
         """
@@ -84,7 +85,7 @@ def _document(request: RunRequest) -> bytes:
 
 
 def _prepare(request: RunRequest, document: bytes) -> Capture:
-    """The run's private files; its log, open. Raises SpawnFailed."""
+    """The run's private files; its log, open. Raises RunnerUnreachable."""
     try:
         request.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         request.run_dir.chmod(0o700)
@@ -93,7 +94,7 @@ def _prepare(request: RunRequest, document: bytes) -> Capture:
         request.log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Capture(request.log_path)
     except OSError as error:
-        raise SpawnFailed(f"the run's files cannot be written: {one_line(str(error))}") from error
+        raise RunnerUnreachable(f"the run's files cannot be written: {one_line(str(error))}") from error
 
 
 def _write_private(path: Path, data: bytes) -> None:

@@ -121,6 +121,11 @@ SELECT min((SELECT min(events.next_fire_at) FROM events INDEXED BY events_ready
   WHERE state = 'pending' AND events.workflow = waiting.workflow)) AS next_fire_at
 FROM waiting WHERE workflow IS NOT NULL;
 
+-- name: events.unstick
+-- The clock was set back: what was due is due, and no retry waits longer than the longest back-off.
+UPDATE events SET next_fire_at = :now
+WHERE state = 'pending' AND (next_fire_at > :latest OR (reason IS NULL AND next_fire_at > :now));
+
 -- name: events.claim
 -- An owner takes a ready event.
 UPDATE events SET

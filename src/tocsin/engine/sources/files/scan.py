@@ -144,4 +144,5 @@ def _folder(path: bytes) -> Place:
 
 
 def _stamp(found: os.stat_result) -> Stamp:
-    return Stamp(found.st_size, found.st_mtime_ns, found.st_ino & INTEGER_MAX)
+    mtime_ns = max(-INTEGER_MAX, min(found.st_mtime_ns, INTEGER_MAX))  # a year past 2262 is still a year
+    return Stamp(found.st_size, mtime_ns, found.st_ino & INTEGER_MAX)
