@@ -75,7 +75,7 @@ class TestWithoutAnEngine:
         home.ok("disable", "fails")
         result = home(verb, id_)
         assert result.code == 6
-        assert "`tocsin enable fails` first" in result.err
+        assert "`tocsin enable fails` arms it again" in result.err
         home.ok("enable", "fails")
         home.ok(verb, id_)
 

@@ -120,7 +120,7 @@ def test_a_missing_file_says_how_to_get_one(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigInvalid, match="cannot be read: Is a directory"):
+    with pytest.raises(ConfigInvalid, match="not a file, expected a configuration"):
         load(tmp_path, now=NOW, system_tz="UTC")
 
 

@@ -176,7 +176,7 @@ def test_chains_that_lead_back_to_themselves(tmp_path: Path) -> None:
         ("c", "v", 'trigger = "a"'),
     ):
         text += f'[triggers.{name}]\nworkflow = "{workflow}"\nafter = {{ {after} }}\n'
-    told = "its runs lead back to itself through other triggers; such a chain is cut when it gets long"
+    told = "its runs lead back to itself through other triggers; the chain is cut where it comes back"
     assert warned(tmp_path, text) == [f"triggers.a.after: {told}", f"triggers.b.after: {told}"]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,13 @@ from tests.crash.rig import Home, until
 CONFIG = """
 [workflows.show]
 command = ["sh", "-c", 'cat >> "$0"; echo >> "$0"', "{seen}"]
+
+[workflows.sleep]
+command = ["sleep", "300"]
+
+[triggers.slow]
+workflow = "sleep"
+manual = true
 
 [triggers.tick]
 workflow = "show"
@@ -117,6 +126,47 @@ def test_a_change_of_the_file_takes_effect_and_a_bad_one_keeps_the_last_good(hom
     ran = len(finished(home, "tick"))
     until(lambda: len(finished(home, "tick")) > ran, "the last good configuration goes on")
     assert home.interrupt() == 0
+
+
+def test_a_file_that_is_empty_for_a_moment_drops_nothing(home: Home) -> None:
+    home.up()
+    config = home.path / "tocsin.toml"
+    whole = config.read_text("utf-8")
+    config.write_text("", "utf-8")
+    until(lambda: home.json("status")["config"]["ok"] is False, "the empty file is told of")
+    assert [row["enabled"] for row in home.json("list") if row["name"] == "hand"] == [True]
+    config.write_text(whole, "utf-8")
+    until(lambda: home.json("status")["config"]["ok"] is True, "the file is whole again")
+    assert home.tocsin("fire", "hand").returncode == 0
+    assert home.interrupt() == 0
+
+
+def test_a_taken_port_has_its_say_before_anything_is_claimed(home: Home) -> None:
+    assert home.tocsin("fire", "hand", "--no-wait").returncode == 0
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        refused = home.tocsin("up", "--port", str(other.getsockname()[1]))
+    assert refused.returncode == 6, refused.stderr
+    assert "is taken" in refused.stderr
+    [event] = home.json("events")
+    assert (event["state"], event["attempts"]) == ("pending", 0)
+
+
+def test_an_engine_whose_database_is_taken_away_stops(home: Home) -> None:
+    home.up()
+    (home.path / "tocsin.db").rename(home.path / "elsewhere.db")
+    assert home.engine is not None
+    assert home.engine.wait(60) == 0
+    assert "was removed or replaced" in (home.path / "up.log").read_text("utf-8")
+
+
+def test_a_fire_waits_no_longer_than_it_may_whatever_others_have_fired(home: Home) -> None:
+    assert home.tocsin("fire", "slow", "--timeout", "500ms").returncode == 7
+    began = time.monotonic()
+    done = home.tocsin("fire", "hand", "--timeout", "5s", "--json")
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - began < 60  # `slow` would take 300 s
+    [left] = home.json("events", "slow")
+    assert left["state"] == "pending"
 
 
 @pytest.mark.parametrize("engine", [True, False], ids=["with-engine", "without"])

@@ -139,6 +139,7 @@ class TestCancelWhatRuns:
 
     async def test_a_cancel_outlives_the_engine(self, open_engine: Rig) -> None:
         claim = await claimed(open_engine)
+        (open_engine.paths.runs / claim.ref.run_id).mkdir(parents=True)
         await cancel(open_engine, claim.event.id)
         async with open_rig(open_engine.paths.home, owner="own_2") as later:
             await later.recovery().recover()

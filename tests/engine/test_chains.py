@@ -130,7 +130,9 @@ async def test_a_circle_is_cut_and_named(open_engine: Rig) -> None:
     assert open_engine.taken == []
     assert await open_engine.states(a) == ["succeeded"]
     cut = "SELECT registration_id, reason, detail FROM journal WHERE what = 'chain cut'"
-    assert await on_writer(open_engine.store, cut) == [(a.id, "cycle", f'{{"lineage":["{a.id}","{b.id}"]}}')]
+    assert await on_writer(open_engine.store, cut) == [
+        (a.id, "cycle, before a", f'{{"lineage":["{a.id}","{b.id}"]}}')
+    ]
     assert len(open_engine.notices.of(Trouble)) == 1
 
 
@@ -154,7 +156,7 @@ async def test_a_chain_is_eight_deep_and_no_deeper(open_engine: Rig) -> None:
     depths = [0 if event.cause is None else len(event.cause.lineage) for event in await open_engine.events()]
     assert depths == list(range(9))
     cut = "SELECT reason FROM journal WHERE what = 'chain cut'"
-    assert await on_writer(open_engine.store, cut) == [("depth",)]
+    assert await on_writer(open_engine.store, cut) == [("depth, before t9",)]
 
 
 async def test_a_cause_from_outside_counts_too(open_engine: Rig) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.engine.rig import Rig, commits_of, limits, open_rig, policy, scheduled, spec
-from tests.fakes import succeeded
+from tests.fakes import failed, succeeded
 from tests.store.raw import on_writer
 from tocsin.engine.clockwork import BATCH
 from tocsin.event import Event, Origin, State
@@ -223,6 +223,24 @@ class TestMisfire:
         assert (await rig.row(row.id)).next_fire_at == NOON + 21 * HOUR
         await jump(rig, 21 * HOUR)
         assert planned(await rig.events()) == [(NOON + 21 * HOUR, 0, "live")]
+
+    async def test_a_clock_set_back_frees_what_waits(self, rig: Rig) -> None:
+        await rig.accept(await rig.add())
+        await rig.tick()
+        await jump(rig, -HOUR)
+        rig.open()
+        await rig.take()
+        assert await rig.states() == ["claimed"]
+
+    async def test_a_clock_set_back_makes_no_retry_wait_longer_than_the_longest_back_off(
+        self, open_engine: Rig
+    ) -> None:
+        await open_engine.accept(await open_engine.add())
+        await open_engine.settle(open_engine.taken.pop(), failed())
+        await open_engine.tick()
+        await jump(open_engine, -8 * HOUR)
+        (event,) = await open_engine.events()
+        assert event.next_fire_at == open_engine.clock.now()
 
     async def test_nor_when_it_was_set_back_while_the_engine_was_off(self, rig: Rig) -> None:
         rig.clock.jump(1000 * DAY)

@@ -65,7 +65,7 @@ class TestFire:
 
     async def test_one_that_is_off_is_refused_with_the_way_out(self, rig: Rig) -> None:
         await rig.disarm(await rig.add(), DisabledReason.FAILURES)
-        with pytest.raises(Refused, match="t is failures: `tocsin enable t` first"):
+        with pytest.raises(Refused, match=r"t is off \(failures\): `tocsin enable t` arms it again"):
             await fire(rig)
         assert await rig.events() == []
 

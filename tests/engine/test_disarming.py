@@ -39,7 +39,7 @@ class TestDisarm:
         await open_engine.take()
         await open_engine.settle(open_engine.taken.pop(), failed())
         (event,) = await open_engine.events()
-        assert (event.state, event.reason) == (State.DROPPED, "failures")
+        assert (event.state, event.reason) == (State.FAILED, "failures")
 
     async def test_a_success_ends_the_streak(self, open_engine: Rig) -> None:
         row = await open_engine.add(spec(max_attempts=1, disable_after=2))

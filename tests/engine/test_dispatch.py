@@ -13,7 +13,7 @@ from tests.engine.rig import Rig, limits, open_rig, scheduled, spec
 from tests.fakes import DEADLINE_S, FakeHandle, FakeRunner, failed, succeeded
 from tests.store.raw import on_writer
 from tocsin.engine import attempt
-from tocsin.errors import SpawnFailed
+from tocsin.errors import RunnerUnreachable, SpawnFailed
 from tocsin.event import State
 from tocsin.notices import EventRecorded, RunEnded, RunStarted, Trouble
 from tocsin.registration import Overlap
@@ -90,7 +90,6 @@ class TestAttempt:
             (SpawnFailed("command not found: x"), "pending", "command not found: x"),
             (SpawnFailed("no value", permanent=True), "failed", "no value"),
             (RuntimeError("a fault"), "pending", "internal error: RuntimeError('a fault')"),
-            (OSError(28, "No space left"), "pending", "internal error: OSError(28, 'No space left')"),
         ],
     )
     async def test_a_runner_that_cannot_start_it_is_a_failed_run(
@@ -104,6 +103,21 @@ class TestAttempt:
         assert (ended.run_state, ended.error) == (RunState.FAILED, error)
         assert await rig.states() == [state]
         assert (await rig.row(row.id)).consecutive_failures == 1
+
+    @pytest.mark.parametrize("broken", [RunnerUnreachable("no room"), OSError(28, "No space left")])
+    async def test_a_runner_that_cannot_work_gives_the_attempt_back(
+        self, rig: Rig, broken: Exception
+    ) -> None:
+        rig.runner.broken = broken
+        row = await rig.add(spec(max_attempts=1, disable_after=1))
+        async with rig.running():
+            await rig.accept(row)
+            ended = await rig.notices.wait_for(RunEnded)
+        assert (ended.run_state, ended.error) == (RunState.FAILED, str(broken))
+        (event,) = await rig.events()
+        assert (event.state, event.attempts) == (State.PENDING, 0)
+        after = await rig.row(row.id)
+        assert (after.enabled, after.consecutive_failures) == (True, 0)
 
     async def test_a_handle_that_raises_is_a_failed_run(self, rig: Rig) -> None:
         row = await rig.add()

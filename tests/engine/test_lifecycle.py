@@ -148,7 +148,7 @@ async def test_a_source_that_fails_is_told_of_and_tried_again_beside_the_others(
         bad, good = found.made
         bad.fail(OSError("the folder is gone"))
         notice = await rig.notices.wait_for(SourceFailed)
-        assert (notice.registration, notice.error) == ("bad", "OSError('the folder is gone')")
+        assert (notice.registration, notice.error) == ("bad", "OSError: the folder is gone")
         await bad.watching.wait()
         assert (bad.runs, good.runs) == (2, 1)
         assert await found.look() == ["bad", "good"]

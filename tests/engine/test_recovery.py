@@ -19,7 +19,10 @@ async def crash(rig: Rig, row: Registration, deliveries: int = 1) -> list[str]:
     rig.open()
     for n in range(deliveries):
         await rig.accept(row, f"d{n}")
-    return [claim.ref.run_id for claim in rig.taken]
+    ids = [claim.ref.run_id for claim in rig.taken]
+    for id_ in ids:
+        (rig.paths.runs / id_).mkdir(parents=True, exist_ok=True)  # as an attempt does before it starts
+    return ids
 
 
 class TestClaims:
@@ -58,7 +61,9 @@ class TestClaims:
                 after.open()
                 await after.take()
                 if life < 4:
-                    assert after.taken.pop().attempt == life
+                    claim = after.taken.pop()
+                    assert claim.attempt == life
+                    (after.paths.runs / claim.ref.run_id).mkdir(parents=True)
         (event,) = await rig.events()
         assert (event.state, event.reason, event.attempts) == (State.FAILED, "attempts", 3)
 
@@ -77,6 +82,16 @@ class TestClaims:
             (event,) = await after.events()
             assert (event.state, event.attempts) == (State.FAILED, 3)
             assert [run.error for run in await after.runs(event.id)][-1] == "exit code 3"
+
+    async def test_a_claim_of_which_nothing_was_begun_is_given_back(self, rig: Rig) -> None:
+        """The command never ran: one crash must not use up the only attempt."""
+        row = await rig.add(spec(max_attempts=1))
+        rig.open()
+        await rig.accept(row)
+        async with open_rig(rig.paths.home, owner="own_2") as after:
+            assert await after.recovery().recover() == 1
+            (event,) = await after.events()
+            assert (event.state, event.attempts) == (State.PENDING, 0)
 
     async def test_own_claims_are_not_touched(self, open_engine: Rig) -> None:
         await open_engine.accept(await open_engine.add())

@@ -98,7 +98,7 @@ class TestRetryWhatFailed:
     ) -> None:
         row, event = await ended(open_engine, failed(), await open_engine.add(spec(max_attempts=1)))
         await open_engine.disarm(row, reason)
-        with pytest.raises(Refused, match=rf"t is off \({reason}\): `tocsin enable t` first"):
+        with pytest.raises(Refused, match=rf"t is off \({reason}\): `tocsin enable t` arms it again"):
             await retry(open_engine, event.id)
 
     async def test_a_trigger_that_is_gone_or_over_needs_another_way_out(self, open_engine: Rig) -> None:
@@ -201,7 +201,7 @@ class TestReplay:
         on, off = await rig.add(spec("on")), await rig.add(spec("off"))
         ids = [(await rig.accepted(row)).event_id for row in (on, off)]
         await rig.disarm(off)
-        with pytest.raises(Refused, match=r"off is off \(user\): `tocsin enable off` first"):
+        with pytest.raises(Refused, match=r"off is off \(user\): `tocsin enable off` arms it again"):
             await replay(rig, *ids)
         assert len(await rig.events()) == 2
 

@@ -29,6 +29,15 @@ async def test_an_atomic_save_is_one_event_on_the_target(rig: Rig, w: Path) -> N
     assert len(await rig.quiet(w, ".tsx")) == 2
 
 
+async def test_a_date_beyond_what_a_column_holds_is_a_file_like_any_other(rig: Rig, w: Path) -> None:
+    await rig.start(w)
+    (w / "future").write_text("x")
+    os.utime(w / "future", (10_413_792_000, 10_413_792_000))  # the year 2300
+    (w / "now").write_text("x")
+    assert sorted(await rig.quiet(w)) == [("created", "future"), ("created", "now")]
+    assert max(mark.mtime_ns for mark in rig.marks()) < 1 << 63
+
+
 async def test_an_atomic_save_through_any_name_is_one_modification(rig: Rig, w: Path) -> None:
     (w / "a.json").write_text("1")
     await rig.start(w, on=["created", "modified", "moved", "deleted"])

@@ -103,6 +103,7 @@ class Settler:
             registration_id=occurrence.registration_id,
             event_id=event_id,
             reason=reason,
+            detail={"lineage": list(occurrence.cause.lineage)} if occurrence.cause else None,
             now=end.now,
         )
         tx.after_commit(partial(self._announce, Trouble(where=f"chain to {name}", error=f"cut: {cut}")))
