@@ -181,6 +181,21 @@ class TestFullDisk:
         assert len(rig.runner.requests) == 1
         assert await rig.states() == ["succeeded"]
 
+    async def test_a_hurried_stop_leaves_what_cannot_be_written_to_the_next_start(self, rig: Rig) -> None:
+        row = await rig.add()
+        hurry = asyncio.Event()
+        async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as group:
+            rig.dispatcher.open(group)
+            answer = await rig.accepted(row)
+            await rig.notices.wait_for(RunStarted)
+            await on_writer(rig.store, "PRAGMA query_only = ON")
+            handle_of(rig, answer.event_id).succeed()
+            await rig.notices.wait_for(Trouble)
+            hurry.set()
+            await rig.dispatcher.drain(0, hurry)
+        await on_writer(rig.store, "PRAGMA query_only = OFF")
+        assert await rig.states() == ["claimed"]
+
     async def test_a_run_whose_process_cannot_be_noted_goes_on(self, rig: Rig) -> None:
         rig.runner.process = ProcessFacts(pid=4711, started=99, boot_id="boot")
         row = await rig.add()
