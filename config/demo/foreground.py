@@ -5,11 +5,14 @@ handed back afterwards. Without a terminal, or in the background, the command is
 Usage: foreground.py COMMAND [ARG ...]
 """
 
+import contextlib
 import os
+import select
 import signal
 import sys
 
 TERMINAL = 0
+LOOK_MS = 100
 
 
 def is_in_front() -> bool:
@@ -38,9 +41,22 @@ def run_in_front(command: list[str]) -> int:
         os.execv(command[0], command)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _frame: os.kill(child, received))
-    _, status = os.waitpid(child, 0)
-    hand_over(os.getpgrp())
+    status = end_of(child)
+    with contextlib.suppress(OSError):  # the window may be gone
+        hand_over(os.getpgrp())
     return os.waitstatus_to_exitcode(status)
+
+
+def end_of(child: int) -> int:
+    """Wait for a child's end; tell it when the window is closed, which only make would hear of."""
+    window = select.poll()
+    window.register(TERMINAL, 0)  # hang-ups alone
+    while not window.poll(LOOK_MS):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+    os.kill(child, signal.SIGHUP)
+    return os.waitpid(child, 0)[1]
 
 
 if is_in_front():
