@@ -13,7 +13,7 @@ from tests.engine.rig import Rig, open_rig, spec
 from tests.fakes import succeeded
 from tests.store.raw import on_writer
 from tocsin.dedupe import Greatest, Last, Order, Strategy, Unique, written
-from tocsin.event import Accepted, Answer, Declined, Duplicate, Origin, Skipped, State, Unreadable
+from tocsin.event import Accepted, Answer, Declined, Duplicate, Origin, State, Unreadable
 from tocsin.identity import dedupe_hash, idempotency_key
 from tocsin.notices import DuplicateSeen
 from tocsin.registration import TENANT, Kind, Mark, Overlap, Registration, TriggerSpec
@@ -130,8 +130,7 @@ class TestGreatest:
     ) -> None:
         row = await open_engine.add(deduping(NUMBERS, overlap=Overlap.SKIP))
         answers = [await give(open_engine, row, id_) for id_ in ("1", "5", "4")]
-        for answer, kind in zip(answers, (Accepted, Skipped, Duplicate), strict=True):
-            assert isinstance(answer, kind)
+        assert [type(answer).__name__ for answer in answers] == ["Accepted", "Skipped", "Duplicate"]
         await open_engine.disarm(row)
         assert isinstance(await give(open_engine, row, "9"), Declined)
         await open_engine.enable(row)
