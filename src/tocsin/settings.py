@@ -52,7 +52,6 @@ class Workflow:
     command: argv, with placeholders. shell: a script for `sh -c` instead, without placeholders.
     cwd: absolute; None means the home. outputs: declared output keys; `state` among them makes its
     triggers queue. max_concurrent: None means the engine's limit per workflow.
-    allow_destructive: what the run is told in TOCSIN_ALLOW_DESTRUCTIVE.
     """
 
     name: str

@@ -108,9 +108,9 @@ def states(tx: Tx) -> dict[str, int]:
     return {row["state"]: row["events"] for row in tx.all("events.states")}
 
 
-def unfinished(tx: Tx, origin: Origin | None = None) -> int:
+def unfinished(tx: Tx) -> int:
     """How many are held, pending or claimed."""
-    row = tx.one("events.unfinished", origin=origin)
+    row = tx.one("events.unfinished")
     return 0 if row is None else int(row["events"])
 
 

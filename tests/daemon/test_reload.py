@@ -1,0 +1,85 @@
+"""The files are followed: applied when sound, told of when not, tried again when it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.engine.rig import Rig, open_rig
+from tests.store.raw import on_writer
+from tocsin.daemon.reload import Reload
+from tocsin.errors import StoreUnusable
+from tocsin.notices import ConfigRejected
+
+ONE = '[workflows.w]\ncommand = ["true"]\n[triggers.one]\nworkflow = "w"\nmanual = true\n'
+TWO = ONE + '[triggers.two]\nworkflow = "w"\nmanual = true\n'
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    async with open_rig(tmp_path) as opened:
+        await opened.apply(ONE)
+        yield opened
+
+
+def following(rig: Rig) -> Reload:
+    return Reload(controls=rig.controls, announce=rig.notices, paths=rig.paths)
+
+
+async def look(reload: Reload, rig: Rig, times: int = 2) -> None:
+    """A change has to rest for one look."""
+    for _ in range(times):
+        await reload.once(rig.clock.now())
+
+
+async def names(rig: Rig) -> list[str]:
+    planned = await rig.controls.plan()
+    return [addition.name for addition in planned.plan.added]
+
+
+async def test_a_change_is_applied_once_it_rests(rig: Rig) -> None:
+    reload = following(rig)
+    rig.configure(TWO)
+    await look(reload, rig, times=1)
+    assert await names(rig) == ["two"], "not at the first look"
+    await look(reload, rig, times=1)
+    assert await names(rig) == []
+
+
+async def test_a_change_that_could_not_be_written_is_tried_again(rig: Rig) -> None:
+    reload = following(rig)
+    rig.configure(TWO)
+    await on_writer(rig.store, "PRAGMA query_only = ON")
+    with pytest.raises(StoreUnusable):
+        await look(reload, rig)
+    await on_writer(rig.store, "PRAGMA query_only = OFF")
+    await look(reload, rig, times=1)
+    assert await names(rig) == []
+
+
+async def test_a_file_with_a_mistake_is_told_of_once_and_the_last_good_one_stays(rig: Rig) -> None:
+    reload = following(rig)
+    rig.configure("[nonsense]\n")
+    await look(reload, rig, times=5)
+    assert len(rig.notices.of(ConfigRejected)) == 1
+    assert (await rig.named("one")).enabled
+
+
+async def test_an_emptied_file_disables_nothing(rig: Rig) -> None:
+    reload = following(rig)
+    rig.configure("")
+    await look(reload, rig)
+    (told,) = rig.notices.of(ConfigRejected)
+    assert "no trigger any more" in told.problems[0]
+    assert (await rig.named("one")).enabled
+
+
+async def test_what_a_left_trigger_had_waiting_comes_back_with_it(rig: Rig) -> None:
+    await rig.apply(TWO)
+    await rig.accept(await rig.named("two"))
+    await rig.apply(ONE)
+    assert await rig.states() == ["dropped"]
+    await rig.apply(TWO)
+    assert await rig.states() == ["pending"]
