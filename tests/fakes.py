@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from tocsin.event import Accepted, Answer, Declined, Duplicate, Occurrence
 from tocsin.notices import Notice
 from tocsin.registration import Json
-from tocsin.run import Outcome, Outputs, ProcessFacts, Run, RunRequest, Verdict
+from tocsin.runs import Outcome, Outputs, ProcessFacts, Run, RunRequest, Verdict
 from tocsin.seams import FileMark
 
 DEADLINE_S: Final = 30.0  # only a broken test waits that long

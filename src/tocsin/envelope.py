@@ -12,6 +12,7 @@ from tocsin.registration import Json, Kind
 
 MODES: Final[Mapping[Kind, str]] = {
     Kind.SCHEDULE: "schedule",
+    Kind.POLL: "poll",
     Kind.FILE: "watch",
     Kind.WEBHOOK: "instance",
     Kind.RUN: "chain",

@@ -34,10 +34,12 @@ MOVES: Final = frozenset(
         (State.HELD, State.PENDING),
         (State.HELD, State.DROPPED),
         (State.PENDING, State.CLAIMED),
+        (State.PENDING, State.HELD),
         (State.PENDING, State.DROPPED),
         (State.CLAIMED, State.SUCCEEDED),
         (State.CLAIMED, State.FAILED),
         (State.CLAIMED, State.PENDING),
+        (State.CLAIMED, State.HELD),
         (State.CLAIMED, State.DROPPED),
         (State.FAILED, State.PENDING),
         (State.FAILED, State.HELD),
@@ -160,7 +162,7 @@ class Event:
     included. lane: events of one lane run one after the other; None runs freely.
     next_fire_at: claimable from then on, while pending. run_id: the latest run.
     replay_of: the event that it repeats. attempt_limit: its last attempt, None for the trigger's
-    `max_attempts`. cancel_requested_at: since when a person wants its run stopped.
+    `max_attempts`. cancel_requested_at, cancel_reason: since when its run is to be stopped, and why.
     """
 
     seq: int
@@ -188,3 +190,4 @@ class Event:
     replay_of: str | None
     attempt_limit: int | None
     cancel_requested_at: datetime | None
+    cancel_reason: str | None

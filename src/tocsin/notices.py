@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from tocsin.event import State
-from tocsin.run import RunState
+from tocsin.runs import RunState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,15 @@ class EventDropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StopAsked:
+    """A run under way is to be stopped: its event ends `dropped` with this reason."""
+
+    event_id: str
+    registration: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecovered:
     """A run of a dead engine was found at start: its processes were stopped, its event goes on."""
 
@@ -136,6 +145,7 @@ Notice: TypeAlias = (
     | RunEnded
     | Disarmed
     | EventDropped
+    | StopAsked
     | RunRecovered
     | SourceFailed
     | SourceRecovered

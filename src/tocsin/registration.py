@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
+NANOS = 10**9  # money is counted in billionths of a dollar: sums of whole numbers are exact
+
 TENANT = "local"  # one person's machine; the column keeps the binding whole
 
 
@@ -20,6 +22,7 @@ class Kind(StrEnum):
     """What sort of thing an event is."""
 
     SCHEDULE = "schedule"
+    POLL = "poll"
     FILE = "file"
     WEBHOOK = "webhook"
     RUN = "run"
@@ -40,6 +43,7 @@ class Overlap(StrEnum):
     SKIP = "skip"
     QUEUE = "queue"
     ALLOW = "allow"
+    REPLACE = "replace"
 
 
 class DisabledReason(StrEnum):
@@ -48,8 +52,17 @@ class DisabledReason(StrEnum):
     FAILURES = "failures"
     EXPIRED = "expired"
     MAX_RUNS = "max_runs"
+    BUDGET = "budget"
     USER = "user"
     CONFIG = "config"
+
+
+class BudgetPeriod(StrEnum):
+    """How long a budget lasts: a calendar day, a week that begins on Monday, a calendar month."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
 
 
 class RowOrigin(StrEnum):
@@ -95,13 +108,27 @@ class MisfirePolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that a trigger's runs may cost in one period of its zone.
+
+    max_nanos: billionths of a dollar.
+    """
+
+    max_nanos: int
+    period: BudgetPeriod
+    tz: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerSpec:
     """One trigger as written, with every default filled in.
 
     component: the source component's key (`cron`, `every`, `at`, `files`, `webhook`, `after`,
     `manual`). props: that component's own settings, JSON values only. serialize_key: a lane shared
     by all triggers that name it; None means a lane of its own unless overlap is `allow`.
-    expires_at: aware UTC. max_runs: successes since it was armed.
+    serialize_by: the part of an event that names its lane (`payload:issue.id`), never beside
+    serialize_key. expires_at: aware UTC. max_runs: successes since it was armed.
+    max_runs_per_hour: attempts begun within any hour, however they end.
     """
 
     name: str
@@ -114,11 +141,14 @@ class TriggerSpec:
     misfire: MisfirePolicy = MisfirePolicy()
     overlap: Overlap = Overlap.SKIP
     serialize_key: str | None = None
+    serialize_by: str | None = None
     tags: tuple[str, ...] = ()
     config: Mapping[str, Json] = field(default_factory=dict)
     max_attempts: int = 3
     disable_after: int = 5
     max_runs: int | None = None
+    max_runs_per_hour: int | None = None
+    budget: Budget | None = None
     expires_at: datetime | None = None
     enabled: bool = True
 
@@ -143,6 +173,10 @@ class Registration:
     run_count: successes ever. runs_since_armed: successes since the last enable.
     last_fired_at: claim time of the last successful run.
     mark: how far the dedupe strategy `greatest` has come.
+    paused_at, paused_until: since when a person wants nothing of it to happen, and until when; an end
+    of None means until it is resumed.
+    drifted_at: since when its component has another version than it was made for.
+    budget_from: spending before this instant does not count, for a person armed it again.
     """
 
     id: str
@@ -165,6 +199,10 @@ class Registration:
     last_fired_at: datetime | None = None
     last_error: str | None = None
     mark: Mark | None = None
+    paused_at: datetime | None = None
+    paused_until: datetime | None = None
+    drifted_at: datetime | None = None
+    budget_from: datetime | None = None
     created_at: datetime
 
     def off_reason(self, now: datetime) -> str | None:
@@ -177,9 +215,21 @@ class Registration:
             return self.disabled_reason or DisabledReason.USER
         return None
 
+    def is_paused(self, now: datetime) -> bool:
+        """Whether a person's pause holds, also when nobody has noticed its end yet."""
+        return self.paused_at is not None and (self.paused_until is None or self.paused_until > now)
+
+    def halt(self, now: datetime) -> str | None:
+        """Why an active one takes nothing in: `paused` or `drifted`; None when it does."""
+        if self.is_paused(now):
+            return "paused"
+        return None if self.drifted_at is None else "drifted"
+
     def status(self, now: datetime) -> str:
-        """`removed`, `expired`, `disabled`, `error` or `active`: the first that holds."""
+        """`removed`, `expired`, `disabled`, `paused`, `error` or `active`: the first that holds."""
         off = self.off_reason(now)
         if off is not None:
             return off if off in ("removed", "expired") else "disabled"
-        return "active" if self.last_error is None else "error"
+        if self.is_paused(now):
+            return "paused"
+        return "active" if self.last_error is None and self.drifted_at is None else "error"

@@ -13,7 +13,7 @@ from typing import Protocol
 from tocsin.event import Answer, Occurrence
 from tocsin.notices import Notice
 from tocsin.registration import Registration
-from tocsin.run import Outcome, ProcessFacts, Run, RunRequest
+from tocsin.runs import Outcome, ProcessFacts, Run, RunRequest
 
 
 class Clock(Protocol):

@@ -32,6 +32,19 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """The `[engine.retention]` table: how long what has ended is kept.
+
+    payloads: since it arrived. events, runs: since they ended. dedupe: since a delivery was last seen.
+    """
+
+    payloads: timedelta = timedelta(days=14)
+    events: timedelta = timedelta(days=90)
+    runs: timedelta = timedelta(days=90)
+    dedupe: timedelta = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
     """The `[engine]` table. port 0: any free one. tz: default IANA zone for cron. body_limit: bytes."""
 
@@ -43,6 +56,7 @@ class EngineSettings:
     body_limit: int = MIB
     shutdown_grace: timedelta = timedelta(seconds=10)
     public_url: str | None = None
+    retention: Retention = Retention()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

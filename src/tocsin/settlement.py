@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from tocsin.errors import InvalidSchedule
 from tocsin.registration import DisabledReason, Registration
 from tocsin.retry import backoff
-from tocsin.run import Outcome, RunState, Verdict
+from tocsin.runs import Outcome, RunState, Verdict
 from tocsin.schedule import SelfSchedule, self_scheduled
 
 
@@ -102,12 +102,12 @@ class Standing:
     """What the event's row says at the end of a run.
 
     attempts: how many it has had, this one included (counted by the claim). limit: its last attempt
-    where a person allowed one more, else None. cancelled: a person wants it stopped.
+    where a person allowed one more, else None. cancelled: why it is to be stopped, None when it is not.
     """
 
     attempts: int
     limit: int | None = None
-    cancelled: bool = False
+    cancelled: str | None = None
 
 
 def settle(registration: Registration, standing: Standing, outcome: Outcome, *, now: datetime) -> Settlement:
@@ -117,7 +117,7 @@ def settle(registration: Registration, standing: Standing, outcome: Outcome, *, 
         next_fire = planned_by_run(outcome, now)
     except InvalidSchedule as error:
         outcome = spoilt(outcome, str(error))
-    if standing.cancelled:
+    if standing.cancelled is not None:
         outcome = stopped(outcome)
     if outcome.verdict is Verdict.SUCCEEDED:
         return succeeded(registration, next_fire, now)
@@ -186,8 +186,8 @@ def failed(
 
 def after_failure(registration: Registration, standing: Standing, outcome: Outcome, now: datetime) -> Ending:
     """Retry, give up, give back or drop, whatever the error was."""
-    if standing.cancelled or outcome.verdict is Verdict.CANCELLED:
-        return Dropped(reason="cancelled")
+    if standing.cancelled is not None or outcome.verdict is Verdict.CANCELLED:
+        return Dropped(reason=standing.cancelled or "cancelled")
     if outcome.verdict is Verdict.INTERRUPTED:
         return Released(at=now, reason="engine stopped")
     if outcome.verdict is Verdict.UNAVAILABLE:

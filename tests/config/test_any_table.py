@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from tests.config.loading import NOW
 from tocsin.config.convert import default_keys, engine_settings, trigger, workflow
+from tocsin.config.engine_table import EngineTable
 from tocsin.config.rules import Around
 from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, WebhookTable
-from tocsin.config.tables import EngineTable, TriggerTable, WorkflowTable
+from tocsin.config.tables import TriggerTable, WorkflowTable
 from tocsin.settings import EngineSettings, Workflow
 
 AROUND = Around(

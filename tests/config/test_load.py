@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.config.loading import WORKFLOW, loaded, trigger
-from tocsin.config.tables import EngineTable, TriggerTable, WorkflowTable
+from tocsin.config.engine_table import EngineTable
+from tocsin.config.tables import TriggerTable, WorkflowTable
 from tocsin.registration import (
     At,
     Cron,

@@ -14,6 +14,8 @@ from tocsin.config.differences import Difference, differences, document
 from tocsin.config.plan import Addition, Plan, plan
 from tocsin.registration import (
     At,
+    Budget,
+    BudgetPeriod,
     Cron,
     DisabledReason,
     Every,
@@ -179,11 +181,14 @@ def test_a_document_tells_every_field_of_a_trigger_but_its_name() -> None:
         "misfire": replace(one.misfire, limit=1),
         "overlap": Overlap.ALLOW,
         "serialize_key": "k",
+        "serialize_by": "payload:id",
         "tags": ("x",),
         "config": {"x": [1]},
         "max_attempts": 1,
         "disable_after": 1,
         "max_runs": 1,
+        "max_runs_per_hour": 1,
+        "budget": Budget(max_nanos=1, period=BudgetPeriod.DAY, tz="UTC"),
         "expires_at": NOW,
         "enabled": False,
     }

@@ -16,10 +16,11 @@ from jsonschema import Draft202012Validator
 
 from tests.config.loading import NOW, loaded, written
 from tocsin.config import template
+from tocsin.config.engine_table import EngineTable
 from tocsin.config.load import load
 from tocsin.config.schema import json_schema
 from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, Table, WebhookTable
-from tocsin.config.tables import EngineTable, FileTables, TriggerTable, WorkflowTable
+from tocsin.config.tables import FileTables, TriggerTable, WorkflowTable
 from tocsin.errors import Refused
 
 CONFIG = Path(__file__).parents[2] / "config"

@@ -11,7 +11,7 @@ import pytest
 from tocsin.daemon.logs import WORDS, clean, log
 from tocsin.event import State
 from tocsin.notices import EventRecorded, Notice, RunEnded
-from tocsin.run import RunState
+from tocsin.runs import RunState
 
 AT = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
 

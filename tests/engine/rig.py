@@ -41,7 +41,7 @@ from tocsin.registration import (
     Schedule,
     TriggerSpec,
 )
-from tocsin.run import Outcome, Outputs, Run
+from tocsin.runs import Outcome, Outputs, Run
 from tocsin.settings import EngineSettings, Paths, Workflow
 from tocsin.store import events, registrations, runs, workflows
 from tocsin.store.connection import WRITER_PRAGMAS, Store, Tx, on_thread, open_store

@@ -11,7 +11,7 @@ from tocsin.engine.claims import Claim
 from tocsin.errors import NotFound, Refused
 from tocsin.event import State
 from tocsin.notices import EventDropped, RunEnded, RunStarted
-from tocsin.run import Outcome, RunState, Verdict
+from tocsin.runs import Outcome, RunState, Verdict
 
 
 class TestCancelWhatWaits:

@@ -10,7 +10,7 @@ from tests.store.raw import on_writer
 from tocsin.event import Accepted, Cause, Event, State
 from tocsin.notices import Trouble
 from tocsin.registration import Json, Kind, Registration, TriggerSpec
-from tocsin.run import Outcome, Verdict
+from tocsin.runs import Outcome, Verdict
 from tocsin.store import ledger
 
 PERMANENT = Outcome(verdict=Verdict.FAILED_PERMANENTLY, exit_code=65, error="exit code 65")

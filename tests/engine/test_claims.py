@@ -11,7 +11,7 @@ from tests.store.raw import on_writer
 from tocsin.event import Origin
 from tocsin.instants import rfc3339
 from tocsin.registration import Overlap
-from tocsin.run import RunState
+from tocsin.runs import RunState
 from tocsin.settings import Workflow
 from tocsin.store import workflows
 

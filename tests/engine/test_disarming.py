@@ -9,7 +9,7 @@ from tests.fakes import failed, succeeded
 from tocsin.event import State
 from tocsin.notices import Disarmed, EventDropped
 from tocsin.registration import DisabledReason
-from tocsin.run import Outcome, Verdict
+from tocsin.runs import Outcome, Verdict
 from tocsin.store import registrations
 
 HOUR = timedelta(hours=1)

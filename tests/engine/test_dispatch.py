@@ -17,7 +17,7 @@ from tocsin.errors import RunnerUnreachable, SpawnFailed
 from tocsin.event import State
 from tocsin.notices import EventRecorded, RunEnded, RunStarted, Trouble
 from tocsin.registration import Overlap
-from tocsin.run import Outcome, ProcessFacts, RunRequest, RunState
+from tocsin.runs import Outcome, ProcessFacts, RunRequest, RunState
 from tocsin.store.connection import Tx
 
 

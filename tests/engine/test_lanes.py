@@ -13,8 +13,8 @@ from tests.fakes import failed, succeeded
 from tests.store.raw import beside
 from tocsin.event import Accepted, Duplicate, Origin, Skipped, State
 from tocsin.registration import Misfire, Overlap, Registration
-from tocsin.run import Outcome, Verdict
-from tocsin.store import events
+from tocsin.runs import Outcome, Verdict
+from tocsin.store import lanes
 
 CANCELLED = Outcome(verdict=Verdict.CANCELLED)
 INTERRUPTED = Outcome(verdict=Verdict.INTERRUPTED)
@@ -248,11 +248,11 @@ class TestExits:
         await fill(rig, row, 3)
         with beside(rig.paths.database) as connection:
             connection.execute("UPDATE events SET state = 'dropped', settled_at = 1 WHERE delivery_id = 'd0'")
-        assert await rig.read(events.headless_lanes) == [row.id]
+        assert await rig.read(lanes.headless) == [row.id]
         async with open_rig(rig.paths.home, owner="own_2") as after:
             await after.recovery().recover()
             assert await after.states() == ["dropped", "pending", "held"]
-            assert await after.read(events.headless_lanes) == []
+            assert await after.read(lanes.headless) == []
 
     async def test_a_lane_with_a_head_is_left_alone_by_the_sweep(self, open_engine: Rig) -> None:
         await fill(open_engine, await open_engine.add(), 3)

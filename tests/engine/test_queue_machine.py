@@ -21,7 +21,7 @@ from tests.store.raw import on_writer
 from tocsin.errors import Refused
 from tocsin.event import UNFINISHED, Accepted, Declined, Duplicate, Event, Origin, Skipped, State
 from tocsin.registration import Overlap
-from tocsin.run import Outcome, Verdict
+from tocsin.runs import Outcome, Verdict
 from tocsin.store import events
 
 TRIGGERS = {

@@ -11,7 +11,7 @@ from tests.fakes import FakeHandle, failed, succeeded
 from tocsin.event import State
 from tocsin.notices import RunRecovered
 from tocsin.registration import Json, Registration
-from tocsin.run import Outputs, RunState
+from tocsin.runs import Outputs, RunState
 
 
 async def crash(rig: Rig, row: Registration, deliveries: int = 1) -> list[str]:

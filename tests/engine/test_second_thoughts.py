@@ -13,7 +13,7 @@ from tocsin.errors import Refused
 from tocsin.event import Cause, Event, Origin, Skipped, State
 from tocsin.notices import EventRecorded, RunEnded, RunStarted
 from tocsin.registration import DisabledReason, Overlap, Registration
-from tocsin.run import Outcome, Verdict
+from tocsin.runs import Outcome, Verdict
 from tocsin.store import ledger
 
 

@@ -13,7 +13,7 @@ from tests.store.raw import on_writer
 from tocsin.event import State
 from tocsin.notices import RunEnded
 from tocsin.registration import DisabledReason, Json
-from tocsin.run import Outcome, Outputs, RunState, Verdict
+from tocsin.runs import Outcome, Outputs, RunState, Verdict
 from tocsin.store import journal, registrations
 
 LOST = Outcome(verdict=Verdict.LOST, error="the engine died while it ran")

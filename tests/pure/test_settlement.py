@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fakes import failed, succeeded
 from tocsin.registration import Cron, DisabledReason, Json, Kind, Registration, TriggerSpec
-from tocsin.run import Outcome, Outputs, RunState, Verdict
+from tocsin.runs import Outcome, Outputs, RunState, Verdict
 from tocsin.schedule import SelfSchedule
 from tocsin.settlement import (
     Disarm,
@@ -115,13 +115,15 @@ def test_what_a_person_cancelled_is_dropped_whatever_ended_its_run(
     verdict: Verdict, run_state: RunState
 ) -> None:
     row = replace(ON, consecutive_failures=4)
-    found = settle(row, Standing(attempts=1, cancelled=True), outcome(verdict, next_fire_at="2h"), now=NOW)
+    found = settle(
+        row, Standing(attempts=1, cancelled="cancelled"), outcome(verdict, next_fire_at="2h"), now=NOW
+    )
     assert (found.ending, found.run_state) == (CANCELLED, run_state)
     assert (found.streak, found.disarm, found.next_fire) == (Streak.KEEP, None, None)
 
 
 def test_a_success_stands_even_when_a_cancel_came_for_it() -> None:
-    standing = Standing(attempts=1, cancelled=True)
+    standing = Standing(attempts=1, cancelled="cancelled")
     assert settle(ON, standing, succeeded(), now=NOW).ending == Done()
     spoilt = settle(ON, standing, succeeded(next_fire_at="nonsense"), now=NOW)
     assert (spoilt.ending, spoilt.streak) == (CANCELLED, Streak.KEEP)

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from tests.runners.workbench import PATIENCE_S, STUBBORN, Workbench, alive, output, pids_in
-from tocsin.run import Outcome, RunRequest, Verdict
+from tocsin.runs import Outcome, RunRequest, Verdict
 
 
 def over(pid: int) -> None:

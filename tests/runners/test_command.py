@@ -17,7 +17,7 @@ from tests.runners.workbench import Workbench, output
 from tocsin.engine.runners.command import CommandRunner
 from tocsin.engine.runners.logfile import read_log
 from tocsin.registration import Json
-from tocsin.run import Outcome, Verdict
+from tocsin.runs import Outcome, Verdict
 from tocsin.seams import RunHandle, Runner
 
 NASTY_NAMES = [

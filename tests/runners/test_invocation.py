@@ -9,7 +9,7 @@ import pytest
 
 from tests.runners.workbench import Workbench
 from tocsin.errors import SpawnFailed
-from tocsin.run import RunRequest
+from tocsin.runs import RunRequest
 
 
 async def refusal(bench: Workbench, request: RunRequest) -> SpawnFailed:

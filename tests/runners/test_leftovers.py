@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 
 from tests.runners.workbench import Workbench, alive, until
 from tocsin.engine.runners.leftovers import stop_leftovers
-from tocsin.run import Run, RunState
+from tocsin.runs import Run, RunState
 
 STARTER = """
 import asyncio, os, sys
 from pathlib import Path
 from tocsin.engine.runners.command import CommandRunner
-from tocsin.run import RunRequest
+from tocsin.runs import RunRequest
 from tocsin.settings import Workflow
 
 async def main(home, name, *scripts):

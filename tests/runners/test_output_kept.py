@@ -9,7 +9,7 @@ import psutil
 
 from tests.runners.workbench import Workbench, until
 from tocsin.engine.runners.logfile import LogFollower, read_log
-from tocsin.run import Outcome, Verdict
+from tocsin.runs import Outcome, Verdict
 
 
 async def test_both_streams_are_in_the_log(bench: Workbench) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.runners.workbench import Workbench
 from tocsin.engine.runners.outputs import FILE_CAP, read_outputs
-from tocsin.run import Outputs, Verdict
+from tocsin.runs import Outputs, Verdict
 
 
 def read(path: Path, text: str | bytes) -> tuple[Outputs, str | None]:

@@ -12,7 +12,7 @@ import pytest
 from tests.runners.workbench import STUBBORN, Workbench, alive, output, pids_in, until
 from tocsin.engine.runners.invocation import plan
 from tocsin.engine.runners.process import Group, spawn
-from tocsin.run import Verdict
+from tocsin.runs import Verdict
 
 ESCAPE = "setsid sh -c 'echo $$ >pid; exec"
 ESCAPED = "while [ ! -s pid ]; do sleep 0.01; done"

@@ -8,7 +8,7 @@ import pytest
 
 from tocsin.engine.runners.verdict import End, Stop, outcome
 from tocsin.engine.runners.wording import one_line
-from tocsin.run import Outcome, Outputs, Verdict
+from tocsin.runs import Outcome, Outputs, Verdict
 from tocsin.settings import Workflow
 
 

@@ -18,7 +18,7 @@ from tocsin.engine.runners.command import CommandRunner
 from tocsin.engine.runners.logfile import read_log
 from tocsin.engine.runners.running import CommandRun
 from tocsin.registration import Json
-from tocsin.run import Outcome, RunRequest
+from tocsin.runs import Outcome, RunRequest
 from tocsin.settings import Workflow
 
 STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.05; done"

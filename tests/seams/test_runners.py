@@ -15,7 +15,7 @@ from tests.engine.rig import paths_in
 from tests.fakes import DEADLINE_S, FakeRunner, failed, succeeded
 from tocsin.engine.runners.command import CommandRunner
 from tocsin.errors import SpawnFailed
-from tocsin.run import Outcome, RunRequest, Verdict
+from tocsin.runs import Outcome, RunRequest, Verdict
 from tocsin.seams import Runner
 from tocsin.settings import Workflow
 

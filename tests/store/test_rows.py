@@ -33,7 +33,7 @@ from tocsin.registration import (
 )
 from tocsin.seams import FileMark
 from tocsin.settings import Workflow
-from tocsin.store import installations, journal, registrations, rows, workflows
+from tocsin.store import columns, installations, journal, registrations, workflows
 from tocsin.store.connection import Step, Store, Tx, open_store
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 123_456, tzinfo=UTC)
@@ -283,7 +283,7 @@ class TestFacts:
         assert [move({"a": 1}), move(None), move([])] == [{"a": 1}, None, []]
 
     def test_lengths_are_kept_in_whole_milliseconds(self) -> None:
-        assert rows.milliseconds(timedelta(seconds=1, microseconds=1999)) == 1001
+        assert columns.milliseconds(timedelta(seconds=1, microseconds=1999)) == 1001
 
 
 PLAIN = TriggerSpec(name="t", workflow="w", kind=Kind.MANUAL, component="manual")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.registration import Json
-from tocsin.store.rows import dump, load
+from tocsin.store.columns import dump, load
 from tocsin.web.body import decode
 from tocsin.web.refusals import Refusal
 

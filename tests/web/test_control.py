@@ -13,7 +13,7 @@ import pytest
 from tests.web.rig import API_TOKEN, JSON, Reply, Rig, open_rig, registration_id, request
 from tocsin.engine.verbs import Remote, error_of
 from tocsin.errors import ConfigInvalid
-from tocsin.run import Outcome, Outputs, RunState, Verdict
+from tocsin.runs import Outcome, Outputs, RunState, Verdict
 from tocsin.store import events, runs
 from tocsin.store.connection import Tx
 

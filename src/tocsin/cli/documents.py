@@ -9,7 +9,7 @@ from tocsin.duration import format_duration
 from tocsin.event import UNFINISHED, Event
 from tocsin.instants import rfc3339
 from tocsin.registration import At, Cron, DisabledReason, Every, Json, Kind, Registration, Schedule
-from tocsin.run import Run
+from tocsin.runs import Run
 
 
 def registration(row: Registration, now: datetime) -> dict[str, Json]:

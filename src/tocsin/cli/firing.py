@@ -18,7 +18,7 @@ from tocsin.cli.waiting import event_and_run, wait_for
 from tocsin.errors import ConfigInvalid, TocsinError
 from tocsin.event import UNFINISHED, State
 from tocsin.registration import Json
-from tocsin.run import RunState
+from tocsin.runs import RunState
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

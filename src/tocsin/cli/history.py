@@ -19,7 +19,7 @@ from tocsin.cli.times import both, local, relative
 from tocsin.event import Event, Origin, State
 from tocsin.instants import rfc3339
 from tocsin.registration import Json
-from tocsin.run import Run
+from tocsin.runs import Run
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

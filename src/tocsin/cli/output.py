@@ -9,7 +9,7 @@ from typing import Final
 
 from tocsin.cli import render
 from tocsin.cli.session import Session
-from tocsin.run import Run, RunState
+from tocsin.runs import Run, RunState
 
 LOOK_S: Final = 0.1
 

@@ -15,7 +15,7 @@ from tocsin.errors import Ambiguous, NotFound, TocsinError
 from tocsin.event import Event
 from tocsin.identity import EVENT, RUN
 from tocsin.registration import Registration
-from tocsin.run import Run
+from tocsin.runs import Run
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

@@ -20,7 +20,7 @@ from tocsin.cli.session import now, session_of
 from tocsin.cli.times import relative
 from tocsin.duration import format_duration
 from tocsin.errors import NotFound
-from tocsin.run import Run, RunState
+from tocsin.runs import Run, RunState
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

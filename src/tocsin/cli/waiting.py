@@ -17,7 +17,7 @@ from tocsin.clock import SystemClock
 from tocsin.daemon.lock import read_holder
 from tocsin.errors import LockHeld, NotFound
 from tocsin.event import UNFINISHED, Event, State
-from tocsin.run import Run
+from tocsin.runs import Run
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Store, Tx

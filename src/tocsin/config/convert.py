@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin import schedule as schedules
+from tocsin.config.engine_table import EngineTable, RetentionTable
 from tocsin.config.problems import Fault
 from tocsin.config.rules import (
     Around,
@@ -24,14 +25,13 @@ from tocsin.config.specs import absolute, schedule_of, spec_of
 from tocsin.config.tables import (
     SCHEDULES,
     DefaultsTable,
-    EngineTable,
     TriggerTable,
     WorkflowTable,
     read_table,
 )
 from tocsin.errors import ConfigInvalid, InvalidSchedule
 from tocsin.registration import TriggerSpec
-from tocsin.settings import EngineSettings, Workflow
+from tocsin.settings import EngineSettings, Retention, Workflow
 
 
 def engine_settings(raw: Mapping[str, Any], *, system_tz: str) -> tuple[EngineSettings, list[Fault]]:
@@ -46,8 +46,13 @@ def engine_settings(raw: Mapping[str, Any], *, system_tz: str) -> tuple[EngineSe
         body_limit=table.body_limit,
         shutdown_grace=table.shutdown_grace,
         public_url=table.public_url,
+        retention=_retention(table.retention or RetentionTable()),
     )
     return settings, faults
+
+
+def _retention(table: RetentionTable) -> Retention:
+    return Retention(payloads=table.payloads, events=table.events, runs=table.runs, dedupe=table.dedupe)
 
 
 def default_keys(raw: Mapping[str, Any], base: Path) -> tuple[dict[str, Any], list[Fault]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tocsin.instants import rfc3339
-from tocsin.registration import At, Cron, Every, Json, Schedule, TriggerSpec
+from tocsin.registration import NANOS, At, Budget, Cron, Every, Json, Schedule, TriggerSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,14 @@ def document(spec: TriggerSpec) -> dict[str, Json]:
         },
         "overlap": spec.overlap.value,
         "serialize_key": spec.serialize_key,
+        "serialize_by": spec.serialize_by,
         "tags": list(spec.tags),
         "config": dict(spec.config),
         "max_attempts": spec.max_attempts,
         "disable_after": spec.disable_after,
         "max_runs": spec.max_runs,
+        "max_runs_per_hour": spec.max_runs_per_hour,
+        "budget": _budget(spec.budget),
         "expires_at": _time(spec.expires_at),
         "enabled": spec.enabled,
     }
@@ -76,6 +79,12 @@ def _schedule(schedule: Schedule | None) -> Json:
         case At(at=at):
             return {"at": _time(at)}
     return None
+
+
+def _budget(budget: Budget | None) -> Json:
+    if budget is None:
+        return None
+    return {"max_usd": budget.max_nanos / NANOS, "period": budget.period.value, "tz": budget.tz}
 
 
 def _ms(length: timedelta) -> int:

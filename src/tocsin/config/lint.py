@@ -84,6 +84,7 @@ def _program(workflow: Workflow, cwd: Path) -> Iterator[Fault]:
 
 def _trigger(spec: TriggerSpec, workflow: Workflow, now: datetime) -> Iterator[Fault]:
     yield from _limits(spec, now)
+    yield from _spending(spec, workflow)
     yield from _schedule(spec, now)
     yield from _source(spec)
     yield from _state(spec, workflow)
@@ -99,6 +100,13 @@ def _limits(spec: TriggerSpec, now: datetime) -> Iterator[Fault]:
         )
     if spec.expires_at is not None and spec.expires_at <= now:
         yield _warning("expires_at", message=f"saw {spec.expires_at.isoformat()}, which has passed")
+
+
+def _spending(spec: TriggerSpec, workflow: Workflow) -> Iterator[Fault]:
+    """A budget that nothing is ever counted against."""
+    if spec.budget is not None and workflow.outputs and "cost_usd" not in workflow.outputs:
+        message = f"workflow {workflow.name} declares outputs without cost_usd: nothing is counted"
+        yield _warning("max_usd", message=message)
 
 
 def _schedule(spec: TriggerSpec, now: datetime) -> Iterator[Fault]:

@@ -99,6 +99,13 @@ def trigger_faults(written: Written, around: Around) -> Iterator[Fault]:
     yield from _idle_keys(written)
 
 
+def idle_word(key: str, source: str) -> str:
+    """Why a key changes nothing."""
+    if key == "budget_period":
+        return "has no effect without max_usd"
+    return f"has no effect on a trigger with {source}"
+
+
 def _pattern_faults(table: FilesTable) -> Iterator[Fault]:
     """A pattern that gitignore's rules cannot read."""
     for key, patterns in (("match", table.match or []), ("ignore", table.ignore)):
@@ -144,10 +151,13 @@ def _company_faults(written: Written) -> Iterator[Fault]:
 
 
 def _lane_faults(table: TriggerTable) -> Iterator[Fault]:
-    if table.overlap == "allow" and table.serialize_key is not None:
+    keys = [key for key in ("serialize_key", "serialize_by") if getattr(table, key) is not None]
+    if len(keys) > 1:
+        yield Fault(keys=("serialize_by",), message="saw it beside serialize_key, expected one of them")
+    if table.overlap == "allow" and keys:
         yield Fault(
             keys=("overlap",),
-            message='saw "allow" beside a serialize_key, expected "queue" or "skip", or no serialize_key',
+            message=f'saw "allow" beside a {keys[0]}, expected "queue", "skip" or "replace", or no {keys[0]}',
         )
 
 
@@ -171,9 +181,10 @@ def _idle_keys(written: Written) -> Iterator[Fault]:
     if len(given) != 1:
         return
     idle = {"misfire", "misfire_grace", "misfire_limit"} if given[0] not in SCHEDULES else set()
-    idle |= {"tz"} if given[0] != "cron" else set()
+    idle |= {"tz"} if given[0] != "cron" and written.table.max_usd is None else set()
+    idle |= {"budget_period"} if written.table.max_usd is None else set()
     for key in sorted(idle & set(written.own)):
-        yield Fault(keys=(key,), message=f"has no effect on a trigger with {given[0]}", severity="warning")
+        yield Fault(keys=(key,), message=idle_word(key, given[0]), severity="warning")
     dedupe = written.table.dedupe
     if dedupe is not None and dedupe.strategy == "greatest" and "body_window" in dedupe.model_fields_set:
         message = 'has no effect beside "greatest", which takes no delivery without an id'

@@ -16,6 +16,8 @@ from tocsin.config.tables import TriggerTable
 from tocsin.dedupe import Greatest, Last, Order, Strategy, Unique, written
 from tocsin.registration import (
     At,
+    Budget,
+    BudgetPeriod,
     Cron,
     Every,
     Json,
@@ -69,11 +71,14 @@ def spec_of(name: str, source: str, table: TriggerTable, around: Around) -> Trig
         misfire=_misfire(table),
         overlap=_overlap(kind, table, around.workflows[workflow_name]),
         serialize_key=table.serialize_key,
+        serialize_by=table.serialize_by,
         tags=tuple(table.tags),
         config=table.config,
         max_attempts=table.max_attempts,
         disable_after=table.disable_after,
         max_runs=table.max_runs,
+        max_runs_per_hour=table.max_runs_per_hour,
+        budget=_budget(table, around),
         expires_at=table.expires_at,
         enabled=table.enabled,
     )
@@ -87,9 +92,17 @@ def _overlap(kind: Kind, table: TriggerTable, target: Workflow) -> Overlap:
     """As asked for; else DESIGN section 7: keys and state are kept in order, schedules never pile up."""
     if table.overlap is not None:
         return Overlap(table.overlap)
-    if table.serialize_key is not None or "state" in target.outputs:
+    keyed = table.serialize_key is not None or table.serialize_by is not None
+    if keyed or "state" in target.outputs:
         return Overlap.QUEUE
     return _OVERLAPS[kind]
+
+
+def _budget(table: TriggerTable, around: Around) -> Budget | None:
+    if table.max_usd is None:
+        return None
+    period, zone = BudgetPeriod(table.budget_period), table.tz or around.engine.tz
+    return Budget(max_nanos=table.max_usd, period=period, tz=zone)
 
 
 def _props(table: TriggerTable, around: Around) -> dict[str, Json]:

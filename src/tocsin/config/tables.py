@@ -13,57 +13,29 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from tocsin.config.engine_table import EngineTable
 from tocsin.config.problems import Fault, faults_of
 from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, Table, WebhookTable
 from tocsin.config.values import (
+    Count,
     CronText,
+    Dollars,
     Duration,
     Environment,
     Instant,
     JsonTable,
+    KeySourceText,
     PathText,
-    Size,
     SomeDuration,
     SomeText,
     Text,
-    Url,
     Zone,
 )
 
 SOURCES: Final = ("cron", "every", "at", "files", "webhook", "after", "manual")
 SCHEDULES: Final = frozenset({"cron", "every", "at"})
 
-MOST = 1_000_000_000  # far beyond any use, and far within the 64 bits of a column
-Count = Annotated[int, Field(ge=1, le=MOST)]
 Model = TypeVar("Model", bound=Table)
-
-
-class EngineTable(Table):
-    """The engine: how it listens, how much it runs at once, how it stops."""
-
-    model_config = ConfigDict(title="[engine]")
-
-    host: SomeText = Field(default="127.0.0.1", description="The address to listen on; loopback unless told.")
-    port: int = Field(default=7766, ge=0, le=65535, description="The port to listen on; 0 picks a free one.")
-    max_concurrent_runs: Count = Field(default=4, description="Runs at once, over all workflows.")
-    max_concurrent_runs_per_workflow: Count = Field(
-        default=4, description="Runs at once of one workflow that does not say otherwise."
-    )
-    tz: Zone | None = Field(
-        default=None, description="Time zone for cron; default: the system's.", examples=["Europe/Berlin"]
-    )
-    body_limit: Size = Field(
-        default=1024 * 1024, description="The largest webhook body taken; at most 4MiB.", examples=["1MiB"]
-    )
-    shutdown_grace: Duration = Field(
-        default=timedelta(seconds=10),
-        description="How long running commands may go on when the engine stops.",
-    )
-    public_url: Url | None = Field(
-        default=None,
-        description="The address under which a tunnel or proxy makes the engine reachable.",
-        examples=["https://hooks.example.org"],
-    )
 
 
 class WorkflowOptions(Table):
@@ -132,13 +104,18 @@ class TriggerOptions(Table):
         default=timedelta(seconds=60), description="A planned time later than this has been missed."
     )
     misfire_limit: Count = Field(default=24, description="The most events that fire_all makes.")
-    overlap: Literal["skip", "queue", "allow"] | None = Field(
+    overlap: Literal["skip", "queue", "allow", "replace"] | None = Field(
         default=None,
         description="What a newcomer does while a run is going on; default: skip for schedules, allow for "
-        "files and webhooks, queue for all others, with a serialize_key and with a `state` output.",
+        "files and webhooks, queue for all others, with a serialize key and with a `state` output.",
     )
     serialize_key: SomeText | None = Field(
         default=None, description="Triggers that name the same key run one after the other."
+    )
+    serialize_by: KeySourceText | None = Field(
+        default=None,
+        description="The part of an event that names its lane; the same value runs one after the other.",
+        examples=["payload:issue.id"],
     )
     dedupe: DedupeTable | None = Field(
         default=None,
@@ -157,6 +134,17 @@ class TriggerOptions(Table):
     )
     max_runs: Count | None = Field(
         default=None, description="Successes after which the trigger is switched off."
+    )
+    max_runs_per_hour: Count | None = Field(
+        default=None, description="Attempts begun within any hour, however they end; the rest waits."
+    )
+    max_usd: Dollars | None = Field(
+        default=None,
+        description="What its runs may cost in one budget_period; then the trigger is switched off.",
+        examples=[5.0],
+    )
+    budget_period: Literal["day", "week", "month"] = Field(
+        default="month", description="How long max_usd lasts, by the calendar of `tz`; weeks begin on Monday."
     )
     expires_at: Instant | None = Field(default=None, description="When the trigger is switched off.")
     enabled: bool = Field(default=True, description="false keeps the trigger without letting it fire.")

@@ -10,19 +10,22 @@ import math
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
-from tocsin import cron
+from tocsin import cron, keysource
 from tocsin.config.problems import dotted, seen
 from tocsin.duration import parse_duration
 from tocsin.errors import InvalidSchedule
-from tocsin.registration import Json
+from tocsin.registration import NANOS, Json
 
 HARD_BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes; DESIGN section 10: no source may ask for more
+
+MOST: Final = 1_000_000_000  # far beyond any use, and far within the 64 bits of a column
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -129,6 +132,21 @@ def _paths(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _key_source(value: str) -> str:
+    keysource.parse(value)
+    return value
+
+
+def _dollars(value: object) -> int:
+    """Billionths of a dollar."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST:
+        raise _unfit(value, "a number of dollars like 5 or 0.25")
+    nanos = round(Decimal(str(value)) * NANOS)
+    if not nanos:
+        raise _unfit(value, "at least a billionth of a dollar")
+    return nanos
+
+
 def _environment(value: dict[str, str]) -> dict[str, str]:
     for name in value:
         if not name or "=" in name or "\0" in name:
@@ -160,6 +178,7 @@ def _json(value: object, *place: str | int) -> Json:
     raise ValueError(f"saw {seen(value)} at {dotted(place)}, expected a value that JSON can hold")
 
 
+Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST)]
 Text: TypeAlias = Annotated[str, AfterValidator(_text)]
 SomeText: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_text)]
 Duration: TypeAlias = Annotated[
@@ -180,6 +199,12 @@ Size: TypeAlias = Annotated[
 ]
 Instant: TypeAlias = Annotated[
     datetime, PlainValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+KeySourceText: TypeAlias = Annotated[str, AfterValidator(_key_source)]
+Dollars: TypeAlias = Annotated[
+    int,
+    PlainValidator(_dollars),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": MOST}),
 ]
 Zone: TypeAlias = Annotated[str, AfterValidator(_zone)]
 CronText: TypeAlias = Annotated[str, AfterValidator(_cron)]

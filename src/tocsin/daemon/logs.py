@@ -10,7 +10,7 @@ from typing import Any, Final
 from tocsin import notices
 from tocsin.event import State
 from tocsin.instants import rfc3339
-from tocsin.run import RunState
+from tocsin.runs import RunState
 
 LOGGER: Final = logging.getLogger("tocsin")
 

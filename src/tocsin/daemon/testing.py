@@ -26,7 +26,7 @@ from tocsin.errors import NotFound, SpawnFailed
 from tocsin.event import Event, State
 from tocsin.identity import RUN, engine_key, idempotency_key, new_id
 from tocsin.registration import Json, Registration
-from tocsin.run import Outcome, RunRequest, RunState, Verdict
+from tocsin.runs import Outcome, RunRequest, RunState, Verdict
 from tocsin.settings import Paths, Workflow
 from tocsin.store import events, ledger, registrations, runs
 from tocsin.store.connection import Tx
@@ -162,6 +162,7 @@ def frozen_event(registration: Registration) -> Event:
         replay_of=None,
         attempt_limit=None,
         cancel_requested_at=None,
+        cancel_reason=None,
     )
 
 

@@ -28,7 +28,7 @@ from tocsin.engine.secret_store import FileSecrets
 from tocsin.engine.settling import Settler
 from tocsin.event import Origin
 from tocsin.notices import Notice
-from tocsin.run import Outputs
+from tocsin.runs import Outputs
 from tocsin.settings import EngineSettings, Paths
 from tocsin.store.connection import Store, open_store
 

@@ -12,15 +12,20 @@ from functools import partial
 from typing import Final
 
 from tocsin.engine.recognition import Fresh, again, hash_of, recognise, refused, remember
+from tocsin.engine.replacing import make_way
 from tocsin.envelope import envelope
 from tocsin.errors import BindingMismatch
 from tocsin.event import Accepted, Answer, Declined, Occurrence, Origin, Skipped, State, Unreadable
 from tocsin.identity import DELIVERY, EVENT, idempotency_key, new_id
+from tocsin.keysource import key_of, parse
 from tocsin.notices import EventRecorded
 from tocsin.registration import TENANT, Kind, Misfire, Overlap, Registration
 from tocsin.seams import Announce
-from tocsin.store import events, journal, ledger, registrations
+from tocsin.store import events, journal, lanes, ledger, registrations
 from tocsin.store.connection import Tx
+
+PAUSED: Final = "paused"
+KEPT: Final = frozenset({Kind.RUN, Kind.POLL})  # what they tell is told once: nobody sends it again
 
 MAX_DEPTH: Final = 8  # DESIGN section 8; a longer chain of triggers is a loop in all but name
 
@@ -57,14 +62,14 @@ def admit(tx: Tx, occurrence: Occurrence, *, now: datetime, announce: Announce) 
     mismatch = compare(registration, occurrence)
     if mismatch is not None or registration is None:
         return refuse(tx, mismatch, now)
-    off = registration.off_reason(now)
+    off = registration.off_reason(now) or halted(registration, now)
     if off is not None:
         return Declined(reason=off)
     found = recognise(tx, registration, occurrence)
     if isinstance(found, Unreadable):
         return refused(tx, registration, found, now)
     if isinstance(found, Fresh):
-        place = placement(tx, registration, occurrence)
+        place = placement(tx, registration, occurrence, now=now, announce=announce)
         return put(tx, registration, occurrence, place, found, now=now, announce=announce)
     return again(tx, registration, found, now=now, announce=announce)
 
@@ -137,10 +142,22 @@ def put(
     return Accepted(event_id=event_id)
 
 
-def placement(tx: Tx, registration: Registration, occurrence: Occurrence) -> Placement:
-    """Pending in a free lane or without one; else what the overlap rule says."""
-    lane = lane_of(registration)
-    blocker = None if lane is None else events.lane_busy(tx, lane)
+def halted(registration: Registration, now: datetime) -> str | None:
+    """Why nothing is taken in; what a neighbour has finished is kept for the end of a pause."""
+    reason = registration.halt(now)
+    return None if reason == PAUSED and registration.spec.kind in KEPT else reason
+
+
+def placement(
+    tx: Tx, registration: Registration, occurrence: Occurrence, *, now: datetime, announce: Announce
+) -> Placement:
+    """Held in a pause, pending in a free lane or without one; else what the overlap rule says."""
+    lane = lane_of(registration, occurrence, now)
+    if registration.is_paused(now):
+        return Placement(state=State.HELD, lane=lane, reason=PAUSED)
+    if lane is not None and registration.spec.overlap is Overlap.REPLACE:
+        make_way(tx, registration, lane, now=now, announce=announce)
+    blocker = None if lane is None else lanes.head(tx, lane)
     if blocker is None:
         return Placement(state=State.PENDING, lane=lane)
     if registration.spec.overlap is Overlap.SKIP and not must_queue(registration, occurrence):
@@ -157,11 +174,18 @@ def must_queue(registration: Registration, occurrence: Occurrence) -> bool:
     return occurrence.origin is Origin.REPLAY
 
 
-def lane_of(registration: Registration) -> str | None:
-    """Events of one lane run one after the other, in accept order; None runs freely."""
-    if registration.spec.serialize_key is not None:
-        return f"key:{registration.spec.serialize_key}"
-    return None if registration.spec.overlap is Overlap.ALLOW else registration.id
+def lane_of(registration: Registration, occurrence: Occurrence, now: datetime) -> str | None:
+    """Events of one lane run one after the other, in accept order; None runs freely.
+
+    An event in which nothing stands where serialize_by looks shares its trigger's own lane.
+    """
+    spec = registration.spec
+    if spec.serialize_key is not None:
+        return f"key:{spec.serialize_key}"
+    if spec.serialize_by is not None:
+        key = key_of(parse(spec.serialize_by), envelope(occurrence, now))
+        return registration.id if key is None else f"{registration.id}:{key}"
+    return None if spec.overlap is Overlap.ALLOW else registration.id
 
 
 def insert(

@@ -15,7 +15,7 @@ from tocsin.engine.settling import Settler
 from tocsin.errors import RunnerUnreachable, SpawnFailed, StoreUnusable
 from tocsin.identity import engine_key
 from tocsin.notices import RunStarted, Trouble
-from tocsin.run import Outcome, ProcessFacts, RunRequest, Verdict
+from tocsin.runs import Outcome, ProcessFacts, RunRequest, Verdict
 from tocsin.seams import Announce, RunHandle, Runner
 from tocsin.settings import Paths
 from tocsin.store import runs

@@ -46,12 +46,18 @@ def off(name: str, reason: str) -> Refused:
         return Refused(f"{name} has expired: set a later expires_at and apply it")
     if reason == DisabledReason.CONFIG:
         return Refused(f"{name} is off: it is not in the configuration, or says enabled = false there")
+    if reason == "paused":
+        return Refused(f"{name} is paused: `tocsin resume {name}` lets it go on")
+    if reason == "drifted":
+        return Refused(
+            f"{name} was made for another version of its source: `tocsin rebind {name}` confirms it"
+        )
     return Refused(f"{name} is off ({reason}): `tocsin enable {name}` arms it again")
 
 
 def refuse_off(row: Registration, now: datetime) -> None:
     """Raises Refused, with the way out, for a trigger that is not active: nothing of it may run."""
-    reason = row.off_reason(now)
+    reason = row.off_reason(now) or row.halt(now)
     if reason is not None:
         raise off(row.spec.name, reason)
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from tocsin.engine.gates import Drop, Gate, Go, Hold, Stay, gate
 from tocsin.event import Event, Origin
 from tocsin.identity import CLAIM, RUN, engine_key, new_id
 from tocsin.instants import rfc3339
@@ -20,7 +21,7 @@ from tocsin.notices import EventDropped
 from tocsin.registration import Json, Registration
 from tocsin.seams import Announce
 from tocsin.settings import EngineSettings, Workflow
-from tocsin.store import events, ledger, registrations, runs, workflows
+from tocsin.store import events, lanes, ledger, registrations, runs, turns, workflows
 from tocsin.store.connection import Tx
 
 
@@ -85,10 +86,17 @@ class Claims:
         self.is_open = False
 
     def take(self, tx: Tx, now: datetime) -> Sequence[Claim]:
-        """Claim what is ready, as far as seats go, the longest due first; launched after the commit."""
+        """Claim what is ready, as far as seats go, in turn; launched after the commit."""
         if not self.is_open:
             return []
-        taken = [claim for event in self._candidates(tx, now) if (claim := self._claim(tx, event, now))]
+        turns.give(tx, now)
+        taken: list[Claim] = []
+        while True:  # what a gate turns away leaves its seat to the next
+            found = self._candidates(tx)
+            passed = [self._pass(tx, turn, event, now) for turn, event in found]
+            taken += [claim for claim in passed if isinstance(claim, Claim)]
+            if all(isinstance(one, Stay) for one in passed):
+                break
         for claim in taken:
             self.live.add(claim.ref.claim_id)
         tx.after_commit(lambda: self._start(taken))
@@ -99,17 +107,18 @@ class Claims:
             if self._launch is not None:
                 self._launch(claim)
 
-    def _candidates(self, tx: Tx, now: datetime) -> list[Event]:
+    def _candidates(self, tx: Tx) -> list[tuple[int, Event]]:
+        """As many as there are free seats, with their turns, in turn."""
         used = events.claims_by_workflow(tx)
         free = self.settings.max_concurrent_runs - sum(used.values())
         if free <= 0:
             return []
-        found: list[Event] = []
+        found: list[tuple[int, Event]] = []
         for workflow in events.waiting_workflows(tx):
             limit = min(free, self._limit(tx, workflow) - used.get(workflow, 0))
             if limit > 0:
-                found += events.ready(tx, workflow, now, limit=limit, origin=self.origin)
-        found.sort(key=lambda event: (event.next_fire_at or now, event.seq))
+                found += events.ready(tx, workflow, limit=limit, origin=self.origin)
+        found.sort(key=lambda pair: (pair[0], pair[1].seq))
         return found[:free]
 
     def _limit(self, tx: Tx, workflow: str) -> int:
@@ -117,18 +126,35 @@ class Claims:
         own = None if found is None else found[0].max_concurrent
         return self.settings.max_concurrent_runs_per_workflow if own is None else own
 
-    def _claim(self, tx: Tx, event: Event, now: datetime) -> Claim | None:
+    def _pass(self, tx: Tx, turn: int, event: Event, now: datetime) -> Claim | Gate:
+        """Claim the event, or do what the gate says instead; either way the queue moved, unless it stays."""
         registration = registrations.by_id(tx, event.registration_id)
         found = workflows.by_name(tx, event.workflow)
-        if registration is None or found is None or not has_budget(tx, registration):
-            return None
-        off = registration.off_reason(now)
-        if off is not None:
-            self._drop(tx, event, off, now)
-            return None
+        if registration is None or found is None:
+            return Stay()
+        answer = gate(tx, registration, now)
+        match answer:
+            case Go():
+                turns.serve(tx, turn)
+                return self._claim(tx, event, registration, found, now)
+            case Drop(reason=reason):
+                self._drop(tx, event, reason, now)
+            case Hold(reason=reason):
+                events.hold(tx, event.id, reason)
+                lanes.promote(tx, event.lane, now)
+        return answer
+
+    def _claim(
+        self,
+        tx: Tx,
+        event: Event,
+        registration: Registration,
+        found: tuple[Workflow, int],
+        now: datetime,
+    ) -> Claim | Stay:
         run_id, claim_id = new_id(RUN, now), new_id(CLAIM, now)
         if not events.claim(tx, event.id, claim_id=claim_id, owner=self.owner, run_id=run_id, now=now):
-            return None
+            return Stay()
         ref = ClaimRef(
             event_id=event.id,
             registration_id=registration.id,
@@ -152,17 +178,9 @@ class Claims:
     def _drop(self, tx: Tx, event: Event, reason: str, now: datetime) -> None:
         """A waiting event leaves the queue unrun; its lane goes on."""
         events.drop(tx, event.id, reason, now)
-        events.promote(tx, event.lane, now)
+        lanes.promote(tx, event.lane, now)
         notice = EventDropped(event_id=event.id, registration=event.registration, reason=reason)
         tx.after_commit(partial(self._announce, notice))
-
-
-def has_budget(tx: Tx, registration: Registration) -> bool:
-    """Whether `max_runs` leaves room for one more success besides those under way."""
-    limit = registration.spec.max_runs
-    if limit is None:
-        return True
-    return registration.runs_since_armed + events.claims_of(tx, registration.id) < limit
 
 
 def params(

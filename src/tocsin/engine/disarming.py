@@ -8,7 +8,7 @@ from functools import partial
 from tocsin.notices import Disarmed, EventDropped
 from tocsin.registration import DisabledReason, Registration
 from tocsin.seams import Announce
-from tocsin.store import events, journal, registrations, second_thoughts
+from tocsin.store import events, journal, lanes, registrations, second_thoughts
 from tocsin.store.connection import Tx
 
 
@@ -37,7 +37,7 @@ def drop_all(tx: Tx, registration: Registration, reason: str, *, now: datetime, 
     """Drop a registration's waiting events; lanes they shared with others go on."""
     dropped = events.drop_waiting(tx, registration.id, reason, now)
     for lane in {lane for _, lane in dropped}:
-        events.promote(tx, lane, now)
+        lanes.promote(tx, lane, now)
     for id_, _ in dropped:
         notice = EventDropped(event_id=id_, registration=registration.spec.name, reason=reason)
         tx.after_commit(partial(announce, notice))
@@ -47,7 +47,7 @@ def requeue(tx: Tx, registration: Registration, now: datetime) -> int:
     """Bring back what the last disarm dropped, in accept order. Returns how many came back."""
     dropped = second_thoughts.last_dropped(tx, registration.id)
     for id_, lane in dropped:
-        busy = lane is not None and events.lane_busy(tx, lane) is not None
+        busy = lane is not None and lanes.head(tx, lane) is not None
         second_thoughts.requeue(tx, id_, busy=busy, now=now)
         journal.write(tx, "requeued", registration_id=registration.id, event_id=id_, now=now)
     return len(dropped)

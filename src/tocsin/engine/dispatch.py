@@ -15,7 +15,7 @@ from tocsin.engine.attempt import Attempts
 from tocsin.engine.claims import Claim, ClaimRef, Claims
 from tocsin.engine.driver import TICK_S
 from tocsin.engine.settling import Settler
-from tocsin.run import Outcome, Verdict
+from tocsin.runs import Outcome, Verdict
 from tocsin.store import events
 from tocsin.store.connection import Store, Tx
 

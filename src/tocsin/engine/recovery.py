@@ -15,10 +15,10 @@ from tocsin.engine.claims import Claims
 from tocsin.engine.dispatch import ref_of
 from tocsin.engine.settling import Settler
 from tocsin.notices import RunRecovered
-from tocsin.run import Outcome, Outputs, Run, Verdict
+from tocsin.runs import Outcome, Outputs, Run, Verdict
 from tocsin.seams import Announce, Clock, Runner
 from tocsin.settings import Paths
-from tocsin.store import events, runs
+from tocsin.store import events, lanes, runs
 from tocsin.store.connection import Store, Tx
 
 ReadOutputs = Callable[[Path], tuple[Outputs, str | None]]
@@ -75,5 +75,5 @@ class Recovery:
         return Outcome(verdict=Verdict.LOST, error="the engine died while it ran", outputs=kept)
 
     def _sweep_lanes(self, tx: Tx) -> None:
-        for lane in events.headless_lanes(tx):
-            events.promote(tx, lane, self._clock.now())
+        for lane in lanes.headless(tx):
+            lanes.promote(tx, lane, self._clock.now())

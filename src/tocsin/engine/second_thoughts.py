@@ -22,7 +22,7 @@ from tocsin.identity import EVENT, new_id
 from tocsin.notices import EventDropped
 from tocsin.registration import Registration
 from tocsin.seams import Announce, Clock
-from tocsin.store import events, journal, ledger, registrations, second_thoughts
+from tocsin.store import events, journal, lanes, ledger, registrations, second_thoughts
 from tocsin.store.connection import Store, Tx
 
 BY_HAND = "by hand"
@@ -90,12 +90,12 @@ class SecondThoughts:
         if event.state not in UNFINISHED:
             raise Refused(f"{event.id} has ended: {described(event)}")
         if event.state is State.CLAIMED:
-            if second_thoughts.request_cancel(tx, event.id, now):
+            if second_thoughts.request_cancel(tx, event.id, "cancelled", now):
                 note(tx, event, "cancel asked for", BY_HAND, now)
             return
         events.drop(tx, event.id, "cancelled", now)
         note(tx, event, "cancelled", BY_HAND, now)
-        events.promote(tx, event.lane, now)
+        lanes.promote(tx, event.lane, now)
         notice = EventDropped(event_id=event.id, registration=event.registration, reason="cancelled")
         tx.after_commit(partial(self._announce, notice))
 
@@ -117,7 +117,7 @@ def retry(tx: Tx, event: Event, now: datetime) -> None:
         raise Refused(f"{event.id} cannot be retried, it is {described(event)}: {instead(event)}")
     refuse_off(registration_of(tx, event), now)
     if event.state is State.FAILED:
-        busy = event.lane is not None and events.lane_busy(tx, event.lane) is not None
+        busy = event.lane is not None and lanes.head(tx, event.lane) is not None
         second_thoughts.revive(tx, event.id, busy=busy, now=now)
         note(tx, event, "retried", f"{BY_HAND}: one more attempt", now)
         return

@@ -17,7 +17,7 @@ from tocsin.engine.sources.run_ended import COMPONENT, Ended, occurrences
 from tocsin.event import Event, Occurrence, State
 from tocsin.notices import RunEnded, Trouble
 from tocsin.registration import Registration
-from tocsin.run import Outcome
+from tocsin.runs import Outcome
 from tocsin.seams import Announce, Clock
 from tocsin.settlement import (
     Done,
@@ -30,7 +30,7 @@ from tocsin.settlement import (
     Streak,
     settle,
 )
-from tocsin.store import events, journal, registrations, runs
+from tocsin.store import events, journal, lanes, registrations, runs
 from tocsin.store.connection import Store, Tx
 
 
@@ -84,7 +84,7 @@ class Settler:
         if stop is not None:
             disarm(tx, end.registration, stop.reason, stop.detail, now=end.now, announce=self._announce)
         if isinstance(end.settlement.ending, Done | GaveUp | Dropped):
-            events.promote(tx, end.event.lane, end.now)
+            lanes.promote(tx, end.event.lane, end.now)
         if isinstance(end.settlement.ending, Done | GaveUp):
             for occurrence in occurrences(ended(end), registrations.active(tx, COMPONENT)):
                 self._chain(tx, occurrence, end)
@@ -114,7 +114,7 @@ def standing_of(event: Event) -> Standing:
     return Standing(
         attempts=event.attempts,
         limit=event.attempt_limit,
-        cancelled=event.cancel_requested_at is not None,
+        cancelled=event.cancel_reason,
     )
 
 

@@ -11,8 +11,10 @@ from datetime import datetime
 
 from tocsin.event import Event, Occurrence, Origin, State
 from tocsin.instants import instant, microseconds
+from tocsin.store import turns
+from tocsin.store.columns import at_us, dump
 from tocsin.store.connection import Tx
-from tocsin.store.rows import at_us, dump, event_of
+from tocsin.store.rows import event_of
 
 HIGHEST = "\U0010ffff"  # sorts behind every id that begins with a prefix
 
@@ -35,7 +37,7 @@ class Birth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRow:
-    """Who holds a claimed event. cancelled: a person wants its run stopped."""
+    """Who holds a claimed event. cancelled: its run is to be stopped."""
 
     event_id: str
     registration_id: str
@@ -48,7 +50,7 @@ class ClaimRow:
 
 def insert(tx: Tx, birth: Birth, occurrence: Occurrence, now: datetime) -> None:
     """Record an event; pending ones are claimable at once."""
-    cause = occurrence.cause
+    cause, pending = occurrence.cause, birth.state is State.PENDING
     tx.run(
         "events.insert",
         id=birth.id,
@@ -67,7 +69,8 @@ def insert(tx: Tx, birth: Birth, occurrence: Occurrence, now: datetime) -> None:
         count=birth.count,
         lane=birth.lane,
         blocked_by=birth.blocked_by,
-        next_fire_at=microseconds(now) if birth.state is State.PENDING else None,
+        next_fire_at=microseconds(now) if pending else None,
+        turn=turns.next_turn(tx, birth.registration_id) if pending else None,
         cause_run=None if cause is None else cause.run_id,
         cause_lineage=None if cause is None else dump(list(cause.lineage)),
         replay_of=occurrence.replay_of,
@@ -114,31 +117,6 @@ def unfinished(tx: Tx) -> int:
     return 0 if row is None else int(row["events"])
 
 
-def lane_busy(tx: Tx, lane: str) -> str | None:
-    """The event that holds a lane; None when it is free."""
-    row = tx.one("events.lane_busy", lane=lane)
-    return None if row is None else str(row["id"])
-
-
-def promote(tx: Tx, lane: str | None, now: datetime) -> str | None:
-    """After an exit: the lane's next event becomes claimable, unless the lane is held by another.
-
-    Returns its id, None when nobody is promoted.
-    """
-    if lane is None or lane_busy(tx, lane) is not None:
-        return None
-    following = tx.one("events.lane_next", lane=lane)
-    if following is None:
-        return None
-    tx.run("events.promote", id=following["id"], now=microseconds(now))
-    return str(following["id"])
-
-
-def headless_lanes(tx: Tx) -> list[str]:
-    """Lanes in which somebody waits behind nobody; none unless a crash came between."""
-    return [row["lane"] for row in tx.all("events.headless_lanes")]
-
-
 def skip_more(
     tx: Tx, registration_id: str, blocked_by: str, occurrence: Occurrence, now: datetime
 ) -> str | None:
@@ -167,14 +145,14 @@ def claims_of(tx: Tx, registration_id: str) -> int:
     return 0 if row is None else int(row["claims"])
 
 
-def ready(tx: Tx, workflow: str, now: datetime, *, limit: int, origin: Origin | None) -> list[Event]:
-    """A workflow's claimable events, the longest due first."""
-    rows = tx.all("events.ready", workflow=workflow, now=microseconds(now), limit=limit, origin=origin)
-    return [event_of(row) for row in rows]
+def ready(tx: Tx, workflow: str, *, limit: int, origin: Origin | None) -> list[tuple[int, Event]]:
+    """A workflow's claimable events with their turns, by turn."""
+    rows = tx.all("events.ready", workflow=workflow, limit=limit, origin=origin)
+    return [(row["turn"], event_of(row)) for row in rows]
 
 
 def next_ready(tx: Tx) -> datetime | None:
-    """The earliest instant at which a pending event is claimable."""
+    """When an event is claimable next; long ago while one is claimable, None when nothing is pending."""
     row = tx.one("events.next_ready")
     return None if row is None or row["next_fire_at"] is None else instant(row["next_fire_at"])
 
@@ -202,7 +180,7 @@ def claims(tx: Tx) -> Sequence[ClaimRow]:
             owner=row["claim_owner"],
             claimed_at=instant(row["claimed_at"]),
             run_id=row["run_id"],
-            cancelled=row["cancel_requested_at"] is not None,
+            cancelled=row["cancel_reason"] is not None,
         )
         for row in tx.all("events.claims")
     ]
@@ -227,6 +205,16 @@ def retry(tx: Tx, id_: str, *, claim_id: str, at: datetime, reason: str | None, 
         given_back=int(given_back),
     )
     return changed == 1
+
+
+def hold(tx: Tx, id_: str, reason: str) -> None:
+    """Hold a pending event back; a wait of its own goes on."""
+    tx.run("events.hold", id=id_, reason=reason)
+
+
+def defer(tx: Tx, registration_id: str, at: datetime, reason: str) -> None:
+    """Nothing pending of a trigger is claimable before then."""
+    tx.run("events.defer", registration_id=registration_id, at=microseconds(at), reason=reason)
 
 
 def drop(tx: Tx, id_: str, reason: str, now: datetime) -> None:

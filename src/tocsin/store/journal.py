@@ -7,8 +7,8 @@ from datetime import datetime
 
 from tocsin.instants import instant, microseconds
 from tocsin.registration import Json
+from tocsin.store.columns import dump, load
 from tocsin.store.connection import Row, Tx
-from tocsin.store.rows import dump, load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from typing import Any
 from tocsin.event import Occurrence
 from tocsin.instants import microseconds
 from tocsin.registration import Json
+from tocsin.store.columns import dump, load
 from tocsin.store.connection import Tx
-from tocsin.store.rows import dump, load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,10 @@ from datetime import datetime
 
 from tocsin.instants import instant, microseconds
 from tocsin.registration import DisabledReason, Json, Mark, Registration, RowOrigin, TriggerSpec
+from tocsin.store.columns import at_us, dump
 from tocsin.store.connection import Tx
-from tocsin.store.rows import at_us, dump, registration_of, spec_columns
+from tocsin.store.rows import registration_of
+from tocsin.store.spec_rows import spec_columns
 
 
 def insert(

@@ -2,125 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from tocsin.event import Cause, Event, Origin, State
-from tocsin.instants import instant, microseconds
+from tocsin.instants import instant
 from tocsin.registration import (
-    At,
-    Cron,
     DisabledReason,
-    Every,
-    Json,
     Kind,
     Mark,
-    Misfire,
-    MisfirePolicy,
-    Overlap,
     Registration,
     RowOrigin,
-    Schedule,
-    TriggerSpec,
 )
-from tocsin.run import Run, RunState
+from tocsin.runs import Run, RunState
 from tocsin.settings import Workflow
+from tocsin.store.columns import at, load
 from tocsin.store.connection import Row
-
-
-def at_us(at: datetime | None) -> int | None:
-    """A column's microseconds."""
-    return None if at is None else microseconds(at)
-
-
-def at(us: int | None) -> datetime | None:
-    """A column's instant."""
-    return None if us is None else instant(us)
-
-
-def dump(value: Json) -> str:
-    """Compact JSON in ASCII. Raises ValueError for NaN and infinities."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-def load(text: str | None) -> Any:
-    """The value of a JSON column; None for NULL."""
-    return None if text is None else json.loads(text)
-
-
-def milliseconds(length: timedelta) -> int:
-    return length // timedelta(milliseconds=1)
-
-
-def schedule_columns(schedule: Schedule | None) -> dict[str, Any]:
-    columns: dict[str, Any] = dict.fromkeys(("cron_expr", "cron_tz", "every_us", "anchor_at", "once_at"))
-    match schedule:
-        case Cron(expr=expr, tz=tz):
-            columns |= {"cron_expr": expr, "cron_tz": tz}
-        case Every(every=every, anchor=anchor):
-            columns |= {"every_us": every // timedelta(microseconds=1), "anchor_at": at_us(anchor)}
-        case At(at=once):
-            columns |= {"once_at": at_us(once)}
-    return columns
-
-
-def schedule_of(row: Row) -> Schedule | None:
-    if row["cron_expr"] is not None:
-        return Cron(expr=row["cron_expr"], tz=row["cron_tz"])
-    if row["every_us"] is not None:
-        return Every(every=timedelta(microseconds=row["every_us"]), anchor=at(row["anchor_at"]))
-    return None if row["once_at"] is None else At(at=instant(row["once_at"]))
-
-
-def spec_columns(spec: TriggerSpec) -> dict[str, Any]:
-    """Every column that a person's wording decides, but for the props (the installation's)."""
-    return schedule_columns(spec.schedule) | {
-        "name": spec.name,
-        "workflow": spec.workflow,
-        "kind": spec.kind,
-        "component": spec.component,
-        "component_version": spec.component_version,
-        "config": dump(spec.config),
-        "tags": dump(list(spec.tags)),
-        "misfire": spec.misfire.misfire,
-        "misfire_grace_ms": milliseconds(spec.misfire.grace),
-        "misfire_limit": spec.misfire.limit,
-        "overlap": spec.overlap,
-        "serialize_key": spec.serialize_key,
-        "max_attempts": spec.max_attempts,
-        "disable_after": spec.disable_after,
-        "max_runs": spec.max_runs,
-        "expires_at": at_us(spec.expires_at),
-        "written_enabled": int(spec.enabled),
-    }
-
-
-def spec_of(row: Row) -> TriggerSpec:
-    return TriggerSpec(
-        name=row["name"],
-        workflow=row["workflow"],
-        kind=Kind(row["kind"]),
-        component=row["component"],
-        component_version=row["component_version"],
-        props=load(row["props"]),
-        schedule=schedule_of(row),
-        misfire=MisfirePolicy(
-            misfire=Misfire(row["misfire"]),
-            grace=timedelta(milliseconds=row["misfire_grace_ms"]),
-            limit=row["misfire_limit"],
-        ),
-        overlap=Overlap(row["overlap"]),
-        serialize_key=row["serialize_key"],
-        tags=tuple(load(row["tags"])),
-        config=load(row["config"]),
-        max_attempts=row["max_attempts"],
-        disable_after=row["disable_after"],
-        max_runs=row["max_runs"],
-        expires_at=at(row["expires_at"]),
-        enabled=bool(row["written_enabled"]),
-    )
+from tocsin.store.spec_rows import spec_of
 
 
 def registration_of(row: Row) -> Registration:
@@ -146,6 +44,10 @@ def registration_of(row: Row) -> Registration:
         last_fired_at=at(row["last_fired_at"]),
         last_error=row["last_error"] or row["source_error"],
         mark=mark_of(row),
+        paused_at=at(row["paused_at"]),
+        paused_until=at(row["paused_until"]),
+        drifted_at=at(row["drifted_at"]),
+        budget_from=at(row["budget_from"]),
         created_at=instant(row["created_at"]),
     )
 
@@ -191,6 +93,7 @@ def event_of(row: Row) -> Event:
         replay_of=row["replay_of"],
         attempt_limit=row["attempt_limit"],
         cancel_requested_at=at(row["cancel_requested_at"]),
+        cancel_reason=row["cancel_reason"],
     )
 
 

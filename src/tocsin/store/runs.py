@@ -7,10 +7,11 @@ from datetime import datetime
 
 from tocsin.instants import microseconds
 from tocsin.registration import Json
-from tocsin.run import Outcome, ProcessFacts, Run, RunState
+from tocsin.runs import Outcome, ProcessFacts, Run, RunState
+from tocsin.store.columns import at_us, dump
 from tocsin.store.connection import Tx
 from tocsin.store.events import HIGHEST
-from tocsin.store.rows import at_us, dump, run_of
+from tocsin.store.rows import run_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

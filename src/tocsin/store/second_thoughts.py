@@ -36,9 +36,9 @@ def hurry(tx: Tx, id_: str, now: datetime) -> None:
     tx.run("events.hurry", id=id_, now=microseconds(now))
 
 
-def request_cancel(tx: Tx, id_: str, now: datetime) -> bool:
-    """Note that a claimed event's run is to be stopped; False when that was noted before."""
-    return tx.run("events.request_cancel", id=id_, now=microseconds(now)) == 1
+def request_cancel(tx: Tx, id_: str, reason: str, now: datetime) -> bool:
+    """Note that a claimed event's run is to be stopped, and why; False when that was noted before."""
+    return tx.run("events.request_cancel", id=id_, reason=reason, now=microseconds(now)) == 1
 
 
 def place(*, busy: bool, now: datetime) -> tuple[State, str | None, int | None]:

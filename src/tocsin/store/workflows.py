@@ -7,8 +7,9 @@ from datetime import datetime
 from tocsin.identity import document_hash
 from tocsin.instants import microseconds
 from tocsin.settings import Workflow
+from tocsin.store.columns import dump
 from tocsin.store.connection import Tx
-from tocsin.store.rows import dump, workflow_of
+from tocsin.store.rows import workflow_of
 
 
 def put(tx: Tx, workflow: Workflow, now: datetime) -> int:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from tocsin.dedupe import BY_BODY, BY_HASH
 from tocsin.instants import microseconds
+from tocsin.keysource import value_at
 from tocsin.registration import Json, Registration
 from tocsin.seams import Clock
 from tocsin.store import events
@@ -127,7 +128,7 @@ def given_id(row: Registration, headers: list[str], payload: Json) -> str | None
     if id_header(row) is not None:
         text = headers[0].strip() if len(set(headers)) == 1 else ""  # two different ones name nothing
     else:
-        text = id_text(at(payload, path)) if isinstance(path, str) else ""
+        text = id_text(value_at(payload, path)) if isinstance(path, str) else ""
     return text or None
 
 
@@ -138,19 +139,6 @@ def shown(given: str) -> str:
 
 def hashed(text: str) -> str:
     return f"{BY_HASH}{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}"
-
-
-def at(payload: Json, path: str) -> Json:
-    """The value at a dotted path of keys and list positions; None where it leads nowhere."""
-    found = payload
-    for part in path.split("."):
-        if isinstance(found, dict):
-            found = found.get(part)
-        elif isinstance(found, list) and part.isdecimal() and int(part) < len(found):
-            found = found[int(part)]
-        else:
-            return None
-    return found
 
 
 def id_text(value: Json) -> str:

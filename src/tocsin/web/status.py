@@ -6,7 +6,7 @@ from aiohttp import web
 
 from tocsin.event import UNFINISHED, Event
 from tocsin.registration import Json
-from tocsin.run import Run
+from tocsin.runs import Run
 from tocsin.store import events, runs
 from tocsin.store.connection import Tx
 from tocsin.web.answers import answer

@@ -15,7 +15,7 @@ from typing import Final
 from tocsin.engine.runners.jsontext import compact
 from tocsin.event import Cause
 from tocsin.instants import rfc3339
-from tocsin.run import RunRequest
+from tocsin.runs import RunRequest
 
 KEPT: Final = frozenset({"PATH", "HOME", "USER", "SHELL", "LANG", "TZ", "TMPDIR"})
 KEPT_PREFIX: Final = "LC_"

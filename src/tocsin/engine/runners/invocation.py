@@ -15,7 +15,7 @@ from tocsin.engine.runners.environment import run_environment
 from tocsin.engine.runners.placeholders import fill, literal
 from tocsin.engine.runners.wording import one_line, shown
 from tocsin.errors import SpawnFailed
-from tocsin.run import RunRequest
+from tocsin.runs import RunRequest
 from tocsin.settings import Workflow
 
 LONGEST: Final = 128 * 1024  # MAX_ARG_STRLEN of Linux, the closing NUL included (execve(2))

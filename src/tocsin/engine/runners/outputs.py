@@ -20,7 +20,7 @@ from typing import Final, NoReturn, cast
 from tocsin.engine.runners.jsontext import compact
 from tocsin.errors import BadRequest, Refused
 from tocsin.registration import Json
-from tocsin.run import Outputs
+from tocsin.runs import Outputs
 
 OWN_KEYS: Final = frozenset({"state", "next_fire_at", "cost_usd"})
 STATE_CAP: Final = 64 * 1024  # bytes of compact UTF-8 JSON (DESIGN section 8)

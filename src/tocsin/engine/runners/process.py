@@ -24,7 +24,7 @@ from typing import Final
 import psutil
 
 from tocsin.engine.runners.invocation import Invocation
-from tocsin.run import ProcessFacts
+from tocsin.runs import ProcessFacts
 
 _PAUSE_S: Final = 0.02  # between two looks at processes that are not ours, whose end nobody announces
 _DEFAULTED: Final = (signal.SIGTERM, signal.SIGINT)

@@ -22,7 +22,7 @@ from tocsin.engine.runners.outputs import read_outputs
 from tocsin.engine.runners.pipes import Drain, Feed
 from tocsin.engine.runners.process import Group
 from tocsin.engine.runners.verdict import End, Stop, outcome
-from tocsin.run import Outcome, Outputs, ProcessFacts, RunRequest
+from tocsin.runs import Outcome, Outputs, ProcessFacts, RunRequest
 
 READ_ON_S: Final = 1.0  # after the group is dead: what a descendant that left it holds open may still say
 GONE_S: Final = 5.0  # a process that survives KILL this long hangs in the kernel; waiting does not help

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from tocsin.duration import format_duration
-from tocsin.run import Outcome, Outputs, Verdict
+from tocsin.runs import Outcome, Outputs, Verdict
 from tocsin.settings import Workflow
 
 TRY_AGAIN: Final = getattr(os, "EX_TEMPFAIL", 75)  # sysexits(3): whatever else is configured, retry

@@ -13,7 +13,7 @@ from typing import Final
 
 from tocsin.event import Cause, Occurrence, State
 from tocsin.registration import Json, Kind, Registration
-from tocsin.run import Outcome, RunState
+from tocsin.runs import Outcome, RunState
 
 COMPONENT: Final = "after"
 WANTED: Final = {State.SUCCEEDED: ("success", "any"), State.FAILED: ("failure", "any")}

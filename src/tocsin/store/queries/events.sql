@@ -2,12 +2,12 @@
 -- A new event; born held, pending or skipped (a claim moves it on).
 INSERT INTO events (
   id, registration_id, workflow, delivery, delivery_id, kind, origin, idempotency_key, occurred_at, planned_at,
-  missed, state, reason, count, lane, blocked_by, next_fire_at, cause_run, cause_lineage, replay_of,
-  created_at, settled_at)
+  missed, state, reason, count, lane, blocked_by, next_fire_at, turn, cause_run, cause_lineage,
+  replay_of, created_at, settled_at)
 VALUES (
   :id, :registration_id, :workflow, :delivery, :delivery_id, :kind, :origin, :idempotency_key, :occurred_at,
-  :planned_at, :missed, :state, :reason, :count, :lane, :blocked_by, :next_fire_at, :cause_run, :cause_lineage,
-  :replay_of, :created_at, :settled_at);
+  :planned_at, :missed, :state, :reason, :count, :lane, :blocked_by, :next_fire_at, :turn, :cause_run,
+  :cause_lineage, :replay_of, :created_at, :settled_at);
 
 -- name: events.by_id
 -- One event.
@@ -45,10 +45,17 @@ SELECT state, count(*) AS events FROM events GROUP BY state;
 -- How many events are still to run or run.
 SELECT count(*) AS events FROM events WHERE state IN ('held', 'pending', 'claimed');
 
+-- name: events.in_lane
+-- What one trigger still has in a lane, the last to come first.
+SELECT id, state FROM events
+WHERE lane = :lane AND registration_id = :registration_id AND state IN ('held', 'pending', 'claimed')
+ORDER BY seq DESC;
+
 -- name: events.lane_next
--- The event that has waited longest in a lane.
+-- The event that has waited longest in a lane; what a pause holds is passed over.
 SELECT id FROM events
-WHERE lane = :lane AND state IN ('held', 'pending', 'claimed') AND state = 'held' ORDER BY seq LIMIT 1;
+WHERE lane = :lane AND state IN ('held', 'pending', 'claimed') AND state = 'held' AND reason = 'lane'
+ORDER BY seq LIMIT 1;
 
 -- name: events.lane_busy
 -- The event that holds a lane: pending or claimed.
@@ -56,13 +63,15 @@ SELECT id FROM events
 WHERE lane = :lane AND state IN ('held', 'pending', 'claimed') AND state IN ('pending', 'claimed') LIMIT 1;
 
 -- name: events.promote
--- A lane's next event is claimable.
-UPDATE events SET state = 'pending', reason = NULL, next_fire_at = :now WHERE id = :id AND state = 'held';
+-- A lane's next event is claimable, at once or when its own wait is over.
+UPDATE events SET
+  state = 'pending', reason = NULL, turn = NULL, next_fire_at = max(coalesce(next_fire_at, :now), :now)
+WHERE id = :id AND state = 'held';
 
 -- name: events.headless_lanes
 -- Lanes in which somebody waits and nobody holds the lane.
 SELECT DISTINCT lane FROM events AS waiting
-WHERE lane IS NOT NULL AND state IN ('held', 'pending', 'claimed') AND state = 'held'
+WHERE lane IS NOT NULL AND state IN ('held', 'pending', 'claimed') AND state = 'held' AND reason = 'lane'
   AND NOT EXISTS (
     SELECT 1 FROM events AS head
     WHERE head.lane = waiting.lane AND head.state IN ('held', 'pending', 'claimed') AND head.state <> 'held');
@@ -76,12 +85,12 @@ SELECT id FROM events WHERE registration_id = :registration_id AND blocked_by = 
 UPDATE events SET count = count + :count, planned_at = :planned_at, settled_at = :now WHERE id = :id;
 
 -- name: events.waiting_workflows
--- Workflows with a pending event: one index seek each, however many events wait.
+-- Workflows with a claimable event: one index seek each, however many events wait.
 WITH RECURSIVE waiting (workflow) AS (
-  SELECT min(workflow) FROM events INDEXED BY events_ready WHERE state = 'pending'
+  SELECT min(workflow) FROM events INDEXED BY events_ready WHERE state = 'pending' AND turn IS NOT NULL
   UNION ALL
   SELECT (SELECT min(events.workflow) FROM events INDEXED BY events_ready
-    WHERE state = 'pending' AND events.workflow > waiting.workflow)
+    WHERE state = 'pending' AND turn IS NOT NULL AND events.workflow > waiting.workflow)
   FROM waiting WHERE waiting.workflow IS NOT NULL)
 SELECT workflow FROM waiting WHERE workflow IS NOT NULL;
 
@@ -95,46 +104,41 @@ SELECT count(*) AS claims FROM events INDEXED BY events_claimed
 WHERE state = 'claimed' AND registration_id = :registration_id;
 
 -- name: events.ready
--- A workflow's ready events, the longest due first; none whose trigger has all its successes under way.
+-- A workflow's claimable events by turn; none whose trigger has all its successes under way.
 -- With an origin: only events of that origin, and those that stand before one in its lane.
 SELECT events.*, registrations.name AS registration
 FROM events JOIN registrations ON registrations.id = events.registration_id
-WHERE events.state = 'pending' AND events.workflow = :workflow AND events.next_fire_at <= :now
+WHERE events.state = 'pending' AND events.turn IS NOT NULL AND events.workflow = :workflow
   AND (:origin IS NULL OR events.origin = :origin OR EXISTS (
     SELECT 1 FROM events AS behind
     WHERE behind.lane = events.lane AND behind.state IN ('held', 'pending', 'claimed') AND behind.origin = :origin))
   AND (registrations.max_runs IS NULL OR registrations.max_runs > registrations.runs_since_armed + (
     SELECT count(*) FROM events AS taken INDEXED BY events_claimed
     WHERE taken.state = 'claimed' AND taken.registration_id = registrations.id))
-ORDER BY events.next_fire_at, events.seq LIMIT :limit;
+ORDER BY events.turn, events.seq LIMIT :limit;
 
 -- name: events.next_ready
--- The earliest instant at which a pending event is claimable: one index seek for each workflow.
-WITH RECURSIVE waiting (workflow) AS (
-  SELECT min(workflow) FROM events INDEXED BY events_ready WHERE state = 'pending'
-  UNION ALL
-  SELECT (SELECT min(events.workflow) FROM events INDEXED BY events_ready
-    WHERE state = 'pending' AND events.workflow > waiting.workflow)
-  FROM waiting WHERE waiting.workflow IS NOT NULL)
-SELECT min((SELECT min(events.next_fire_at) FROM events INDEXED BY events_ready
-  WHERE state = 'pending' AND events.workflow = waiting.workflow)) AS next_fire_at
-FROM waiting WHERE workflow IS NOT NULL;
+-- When the queue is to be looked at: at once (0) while something is claimable, else when the first wait ends.
+SELECT CASE
+  WHEN EXISTS (SELECT 1 FROM events INDEXED BY events_ready WHERE state = 'pending' AND turn IS NOT NULL) THEN 0
+  ELSE (SELECT min(next_fire_at) FROM events INDEXED BY events_due WHERE state = 'pending' AND turn IS NULL)
+END AS next_fire_at;
 
 -- name: events.unstick
 -- The clock was set back: what was due is due, and no retry waits longer than the longest back-off.
 UPDATE events SET next_fire_at = :now
-WHERE state = 'pending' AND (next_fire_at > :latest OR (reason IS NULL AND next_fire_at > :now));
+WHERE state = 'pending' AND turn IS NULL AND (next_fire_at > :latest OR (reason IS NULL AND next_fire_at > :now));
 
 -- name: events.claim
 -- An owner takes a ready event.
 UPDATE events SET
   state = 'claimed', reason = NULL, attempts = attempts + 1, claim_id = :claim_id, claim_owner = :owner,
-  claimed_at = :now, run_id = :run_id, next_fire_at = NULL
+  claimed_at = :now, run_id = :run_id, next_fire_at = NULL, turn = NULL
 WHERE id = :id AND state = 'pending';
 
 -- name: events.claims
 -- Every claim there is.
-SELECT id, registration_id, claim_id, claim_owner, claimed_at, run_id, cancel_requested_at FROM events
+SELECT id, registration_id, claim_id, claim_owner, claimed_at, run_id, cancel_reason FROM events
 WHERE state = 'claimed';
 
 -- name: events.settle
@@ -150,6 +154,15 @@ UPDATE events SET
   claim_id = NULL, claim_owner = NULL, claimed_at = NULL
 WHERE id = :id AND claim_id = :claim_id AND state = 'claimed';
 
+-- name: events.hold
+-- Holds back what was claimable or waited for its time.
+UPDATE events SET state = 'held', reason = :reason, turn = NULL WHERE id = :id AND state = 'pending';
+
+-- name: events.defer
+-- What is pending of a trigger waits until then.
+UPDATE events INDEXED BY events_waiting SET next_fire_at = :at, reason = :reason, turn = NULL
+WHERE registration_id = :registration_id AND state IN ('held', 'pending') AND state = 'pending' AND next_fire_at < :at;
+
 -- name: events.drop
 -- Takes one waiting event out of the queue.
 UPDATE events SET state = 'dropped', reason = :reason, settled_at = :now, next_fire_at = NULL
@@ -164,7 +177,7 @@ RETURNING id, lane;
 -- name: events.last_dropped
 -- What the last disarm dropped, at the instant of its journal row; what a person cancelled then stays so.
 SELECT id, lane FROM events
-WHERE registration_id = :registration_id AND state = 'dropped' AND reason <> 'cancelled' AND settled_at = (
+WHERE registration_id = :registration_id AND state = 'dropped' AND reason NOT IN ('cancelled', 'replaced') AND settled_at = (
   SELECT max(at) FROM journal WHERE registration_id = :registration_id AND what = 'disarmed')
 ORDER BY seq;
 
@@ -174,8 +187,8 @@ UPDATE events SET state = :state, reason = :reason, settled_at = NULL, next_fire
 WHERE id = :id AND state = 'dropped';
 
 -- name: events.request_cancel
--- A person wants a running event stopped; asked twice, the first time counts.
-UPDATE events SET cancel_requested_at = :now
+-- A running event is to be stopped; asked twice, the first time counts.
+UPDATE events SET cancel_requested_at = :now, cancel_reason = :reason
 WHERE id = :id AND state = 'claimed' AND cancel_requested_at IS NULL;
 
 -- name: events.hurry

@@ -3,12 +3,13 @@
 INSERT INTO registrations (
   id, name, installation_id, workflow, workflow_version, kind, component, component_version, config, tags,
   cron_expr, cron_tz, every_us, anchor_at, once_at, next_fire_at, armed_at, misfire, misfire_grace_ms,
-  misfire_limit, overlap, serialize_key, max_attempts, disable_after, max_runs, expires_at, written_enabled, enabled,
-  disabled_reason, origin, created_at)
+  misfire_limit, overlap, serialize_key, serialize_by, max_attempts, disable_after, max_runs, max_runs_per_hour,
+  max_usd_nanos, budget_period, budget_tz, expires_at, written_enabled, enabled, disabled_reason, origin, created_at)
 VALUES (
   :id, :name, :installation_id, :workflow, :workflow_version, :kind, :component, :component_version, :config, :tags,
   :cron_expr, :cron_tz, :every_us, :anchor_at, :once_at, :next_fire_at, :armed_at, :misfire, :misfire_grace_ms,
-  :misfire_limit, :overlap, :serialize_key, :max_attempts, :disable_after, :max_runs, :expires_at, :written_enabled, :enabled,
+  :misfire_limit, :overlap, :serialize_key, :serialize_by, :max_attempts, :disable_after, :max_runs,
+  :max_runs_per_hour, :max_usd_nanos, :budget_period, :budget_tz, :expires_at, :written_enabled, :enabled,
   :disabled_reason, :origin, :created_at);
 
 -- name: registrations.update_spec
@@ -18,8 +19,9 @@ UPDATE registrations SET
   component_version = :component_version, config = :config, tags = :tags, cron_expr = :cron_expr,
   cron_tz = :cron_tz, every_us = :every_us, anchor_at = :anchor_at, once_at = :once_at, misfire = :misfire,
   misfire_grace_ms = :misfire_grace_ms, misfire_limit = :misfire_limit, overlap = :overlap,
-  serialize_key = :serialize_key, max_attempts = :max_attempts, disable_after = :disable_after,
-  max_runs = :max_runs, expires_at = :expires_at, written_enabled = :written_enabled,
+  serialize_key = :serialize_key, serialize_by = :serialize_by, max_attempts = :max_attempts, disable_after = :disable_after,
+  max_runs = :max_runs, max_runs_per_hour = :max_runs_per_hour, max_usd_nanos = :max_usd_nanos,
+  budget_period = :budget_period, budget_tz = :budget_tz, expires_at = :expires_at, written_enabled = :written_enabled,
   installation_id = :installation_id
 WHERE id = :id;
 
@@ -59,13 +61,14 @@ WHERE tokens.hash = :hash;
 -- name: registrations.due
 -- Active triggers whose planned instant has come, the longest waiting first.
 SELECT * FROM registration_rows
-WHERE enabled = 1 AND removed_at IS NULL AND next_fire_at IS NOT NULL AND next_fire_at <= :now
+WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS NULL
+  AND next_fire_at IS NOT NULL AND next_fire_at <= :now
 ORDER BY next_fire_at LIMIT :limit;
 
 -- name: registrations.next_due
 -- The earliest planned instant of all active triggers.
 SELECT min(next_fire_at) AS next_fire_at FROM registrations
-WHERE enabled = 1 AND removed_at IS NULL AND next_fire_at IS NOT NULL;
+WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS NULL AND next_fire_at IS NOT NULL;
 
 -- name: registrations.next_expiry
 -- The earliest end of all active triggers.

@@ -1,0 +1,71 @@
+-- Fair turns, halts, lanes by payload, spending, what runs do only once, and giving room back.
+
+-- A pending event is claimable once it has a turn; one that waits for its time has none yet.
+ALTER TABLE events ADD COLUMN turn INTEGER;
+-- Why its run is to be stopped; NULL while nobody wants that.
+ALTER TABLE events ADD COLUMN cancel_reason TEXT;
+UPDATE events SET cancel_reason = 'cancelled' WHERE cancel_requested_at IS NOT NULL;
+
+INSERT INTO event_moves (from_state, to_state) VALUES ('pending', 'held'), ('claimed', 'held');
+
+DROP INDEX events_ready;
+CREATE INDEX events_ready ON events (workflow, turn, seq) WHERE state = 'pending' AND turn IS NOT NULL;
+CREATE INDEX events_due ON events (next_fire_at, seq) WHERE state = 'pending' AND turn IS NULL;
+
+-- The last turn that each trigger was given, and the last one that was served.
+CREATE TABLE turns (
+  registration_id TEXT PRIMARY KEY,
+  turn INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE served (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  turn INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO served (one, turn) VALUES (1, 0);
+
+-- Paused by a person, until then or until resumed.
+ALTER TABLE registrations ADD COLUMN paused_at INTEGER;
+ALTER TABLE registrations ADD COLUMN paused_until INTEGER CHECK (paused_until IS NULL OR paused_at IS NOT NULL);
+-- Since when its component's version is not the one that it was made for.
+ALTER TABLE registrations ADD COLUMN drifted_at INTEGER;
+-- The part of an event that names its lane.
+ALTER TABLE registrations ADD COLUMN serialize_by TEXT;
+-- Spending, in billionths of a dollar: sums of whole numbers are exact.
+ALTER TABLE registrations ADD COLUMN max_usd_nanos INTEGER CHECK (max_usd_nanos > 0);
+ALTER TABLE registrations ADD COLUMN budget_period TEXT CHECK (budget_period IN ('day', 'week', 'month'));
+ALTER TABLE registrations ADD COLUMN budget_tz TEXT;
+-- What was spent before this instant was forgiven by a person who armed the trigger again.
+ALTER TABLE registrations ADD COLUMN budget_from INTEGER;
+ALTER TABLE registrations ADD COLUMN max_runs_per_hour INTEGER CHECK (max_runs_per_hour >= 1);
+
+DROP INDEX registrations_due;
+CREATE INDEX registrations_due ON registrations (next_fire_at)
+  WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS NULL AND next_fire_at IS NOT NULL;
+CREATE INDEX registrations_resuming ON registrations (paused_until) WHERE paused_until IS NOT NULL AND removed_at IS NULL;
+
+CREATE TABLE costs (
+  run_id TEXT PRIMARY KEY,
+  registration_id TEXT NOT NULL REFERENCES registrations (id),
+  workflow TEXT NOT NULL,
+  tags TEXT NOT NULL CHECK (json_valid(tags)),
+  usd_nanos INTEGER NOT NULL CHECK (usd_nanos >= 0),
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX costs_registration ON costs (registration_id, at);
+
+-- What a run has done under a key, so that a later attempt of it can leave that out.
+CREATE TABLE once (
+  registration_id TEXT NOT NULL REFERENCES registrations (id),
+  key TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  result TEXT CHECK (result IS NULL OR json_valid(result)),
+  began_at INTEGER NOT NULL,
+  done_at INTEGER,
+  PRIMARY KEY (registration_id, key)
+) STRICT, WITHOUT ROWID;
+
+-- When a delivery's payload was given up; its row goes with its last event.
+ALTER TABLE deliveries ADD COLUMN pruned_at INTEGER;

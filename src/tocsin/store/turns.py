@@ -1,0 +1,31 @@
+"""Verbs of `turns` and `served`: whose turn it is. Each runs inside a transaction.
+
+Start-time fair queueing (Goyal, Vin and Cheng, 1996) with one turn as the length of every event: a
+trigger's next event stands one turn behind its last, and a trigger that had nothing to do starts at
+the turn that is being served. So a burst of one trigger never stands before another's first event.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tocsin.instants import microseconds
+from tocsin.store.connection import Tx
+
+
+def next_turn(tx: Tx, registration_id: str) -> int:
+    """The turn of an event of this trigger that is claimable now."""
+    row = tx.one("turns.next", registration_id=registration_id)
+    assert row is not None  # noqa: S101 - an upsert returns its row
+    return int(row["turn"])
+
+
+def give(tx: Tx, now: datetime) -> None:
+    """Give a turn to every pending event whose time has come."""
+    for row in tx.all("turns.due", now=microseconds(now)):
+        tx.run("turns.give", id=row["id"], turn=next_turn(tx, row["registration_id"]))
+
+
+def serve(tx: Tx, turn: int | None) -> None:
+    """An event with this turn was claimed."""
+    tx.run("turns.serve", turn=turn)
