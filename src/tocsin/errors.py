@@ -27,6 +27,14 @@ class BindingMismatch(TocsinError):
         self.wanted = wanted
 
 
+class StaleCursor(TocsinError):
+    """A poll read from a cursor that is not the source's any more. Nothing was recorded."""
+
+    def __init__(self, *, installation_id: str) -> None:
+        super().__init__("Polling cursor is stale or unauthorized.")
+        self.installation_id = installation_id
+
+
 class NotFound(TocsinError):
     """No row answers to this name, id or id prefix."""
 

@@ -118,7 +118,8 @@ class Accepted:
 class Duplicate:
     """The delivery was recorded before; the original ids. run_id: its latest run, if any.
 
-    reason: `stale` for one that is not above the greatest so far, whose ids these are then.
+    reason: `stale` for one that is not above the greatest so far, whose ids these are then; `seeded`
+    for one that was remembered while its trigger was off, and has no ids.
     """
 
     event_id: str

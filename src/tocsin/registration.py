@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
+from tocsin.components import version_of
+
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
 NANOS = 10**9  # money is counted in billionths of a dollar: sums of whole numbers are exact
@@ -175,7 +177,7 @@ class Registration:
     mark: how far the dedupe strategy `greatest` has come.
     paused_at, paused_until: since when a person wants nothing of it to happen, and until when; an end
     of None means until it is resumed.
-    drifted_at: since when its component has another version than it was made for.
+    drifted_at: when an engine first found its component's version to be another than it was made for.
     budget_from: spending before this instant does not count, for a person armed it again.
     """
 
@@ -219,11 +221,21 @@ class Registration:
         """Whether a person's pause holds, also when nobody has noticed its end yet."""
         return self.paused_at is not None and (self.paused_until is None or self.paused_until > now)
 
+    @property
+    def drift(self) -> str | None:
+        """How its component is not what it was made for, in one line; None when it is."""
+        component, made_for = self.spec.component, self.spec.component_version
+        present = version_of(component)
+        if present == made_for:
+            return None
+        has = "does not have it" if present is None else f"has version {present}"
+        return f"made for version {made_for} of {component}, this tocsin {has}"
+
     def halt(self, now: datetime) -> str | None:
         """Why an active one takes nothing in: `paused` or `drifted`; None when it does."""
         if self.is_paused(now):
             return "paused"
-        return None if self.drifted_at is None else "drifted"
+        return None if self.drift is None else "drifted"
 
     def status(self, now: datetime) -> str:
         """`removed`, `expired`, `disabled`, `paused`, `error` or `active`: the first that holds."""
@@ -232,4 +244,4 @@ class Registration:
             return off if off in ("removed", "expired") else "disabled"
         if self.is_paused(now):
             return "paused"
-        return "active" if self.last_error is None and self.drifted_at is None else "error"
+        return "active" if self.last_error is None and self.drift is None else "error"

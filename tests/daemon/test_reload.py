@@ -35,7 +35,7 @@ async def look(reload: Reload, rig: Rig, times: int = 2) -> None:
 
 
 async def names(rig: Rig) -> list[str]:
-    planned = await rig.controls.plan()
+    planned = await rig.controls.plan(by_hand=False)
     return [addition.name for addition in planned.plan.added]
 
 

@@ -193,10 +193,10 @@ class Rig:
         """Write the configuration file."""
         self.paths.config.write_text(text)
 
-    async def apply(self, text: str, *, prune: bool = False) -> Applied:
-        """Write the configuration file and apply it."""
+    async def apply(self, text: str, *, prune: bool = False, by_hand: bool = False) -> Applied:
+        """Write the configuration file and apply it, as a reload does."""
         self.configure(text)
-        return await self.controls.apply(prune=prune)
+        return await self.controls.apply(prune=prune, by_hand=by_hand)
 
     async def named(self, name: str) -> Registration:
         """The present bearer of a name."""

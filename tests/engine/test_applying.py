@@ -267,7 +267,7 @@ class TestAllOrNothing:
 
     async def test_planning_changes_nothing(self, rig: Rig) -> None:
         rig.configure(W + trigger())
-        applied = await rig.controls.plan()
+        applied = await rig.controls.plan(by_hand=False)
         assert [addition.first for addition in applied.plan.added] == [NOON + 21 * HOUR]
         assert await rig.read(registrations.present) == []
         assert rig.changes == []

@@ -1,4 +1,4 @@
-"""`add`, `rm`, `enable`, `disable`: changing triggers by hand."""
+"""`add`, `rm`, `enable`, `disable`, `rebind`: changing triggers by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tocsin.cli.link import call
 from tocsin.cli.options import JsonFlag, Names, Tag, Yes, bad, names_or_tag, parsed
 from tocsin.cli.reading import read, trigger_called
 from tocsin.cli.session import Session, now, session_of
-from tocsin.cli.triggers import COMPONENTS, details
+from tocsin.cli.triggers import details
+from tocsin.components import VERSIONS
 from tocsin.errors import EngineUnreachable
 from tocsin.registration import Json, Registration, RowOrigin
 
@@ -63,7 +64,7 @@ def add(
         table["config"] = parsed("--config", config)
     for setting in settings or ():
         put(table, setting)
-    if not table.keys() & set(COMPONENTS):
+    if not table.keys() & VERSIONS.keys():
         table["manual"] = True
     call(session, "add", {"name": name, "table": table, "base": str(Path.cwd())})
     show_added(session, name, as_json=as_json)
@@ -171,6 +172,22 @@ def disable(context: typer.Context, names: Names = None, tag: Tag = None, as_jso
     wanted = names_or_tag(names, tag)
     done = call(session_of(context), "disable", {"names": wanted, "tag": tag})
     report(done, "disabled", as_json=as_json)
+
+
+def rebind(context: typer.Context, names: Names = None, tag: Tag = None, as_json: JsonFlag = False) -> None:
+    """Let triggers go on with the present version of their source.
+
+    A trigger halts when tocsin was updated and what its source tells has another shape now: look at
+    what its command expects, then confirm.
+
+    Example: tocsin rebind inbox
+    """
+    wanted = names_or_tag(names, tag)
+    done: list[str] = call(session_of(context), "rebind", {"names": wanted, "tag": tag})
+    report(done, "bound anew:", as_json=as_json)
+    for name in wanted:
+        if name not in done:
+            render.say(f"{name} is bound to the present version already")
 
 
 def report(names: list[str], what: str, *, as_json: bool) -> None:

@@ -109,7 +109,7 @@ def planned(session: Session) -> Plan:
     from tocsin.engine.applying import make_plan
 
     loaded, moment = session.load(), now()
-    made = read_if_any(session, lambda tx: make_plan(tx, loaded, moment))
+    made = read_if_any(session, lambda tx: make_plan(tx, loaded, moment, by_hand=True))
     if made is None:
         made = compare([], {}, loaded.configuration, moment, place=loaded.place)
     if made.conflicts:

@@ -33,7 +33,7 @@ def registration(row: Registration, now: datetime) -> dict[str, Json]:
         "paused_until": None,  # nothing can be paused yet
         "next_fire_at": zulu(next_fire(row, now)),
         "last_fired_at": zulu(row.last_fired_at),
-        "last_error": row.last_error,
+        "last_error": row.last_error or row.drift,
         "run_count": row.run_count,
         "consecutive_failures": row.consecutive_failures,
         "max_attempts": spec.max_attempts,

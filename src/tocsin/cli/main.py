@@ -52,6 +52,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Command | typer.Typer]]] = {
         "rm": changes.rm,
         "enable": changes.enable,
         "disable": changes.disable,
+        "rebind": changes.rebind,
         "next": forecast.next_,
         "url": address.url,
         "state": state.app,

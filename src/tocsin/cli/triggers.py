@@ -15,6 +15,7 @@ from tocsin.cli.reading import read, read_if_any, trigger_called
 from tocsin.cli.reading import triggers as present
 from tocsin.cli.session import Session, now, session_of
 from tocsin.cli.times import both, relative
+from tocsin.components import VERSIONS
 from tocsin.dedupe import Greatest, strategy_of
 from tocsin.event import Event
 from tocsin.registration import Json, Kind, Registration
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from tocsin.store.connection import Tx
 
 RECENT = 5  # events that `show` adds: enough to see a pattern, few enough for one screen
-COMPONENTS = ("cron", "every", "at", "files", "webhook", "after", "manual")
-KINDS = tuple(dict.fromkeys((*map(str, Kind), *COMPONENTS)))
+KINDS = tuple(dict.fromkeys((*map(str, Kind), *VERSIONS)))
 
 KindOption = Annotated[str | None, typer.Option(metavar="K", help=f"Only this kind: {', '.join(KINDS)}.")]
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from tocsin.components import VERSIONS
 from tocsin.config.rules import Around
 from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, WebhookTable
 from tocsin.config.tables import TriggerTable
@@ -66,6 +67,7 @@ def spec_of(name: str, source: str, table: TriggerTable, around: Around) -> Trig
         workflow=workflow_name,
         kind=kind,
         component=source,
+        component_version=VERSIONS[source],
         props=_props(table, around),
         schedule=schedule_of(table, around),
         misfire=_misfire(table),

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from tocsin.components import VERSIONS
 from tocsin.config.engine_table import EngineTable
 from tocsin.config.problems import Fault, faults_of
 from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, Table, WebhookTable
@@ -32,7 +33,7 @@ from tocsin.config.values import (
     Zone,
 )
 
-SOURCES: Final = ("cron", "every", "at", "files", "webhook", "after", "manual")
+SOURCES: Final = tuple(VERSIONS)
 SCHEDULES: Final = frozenset({"cron", "every", "at"})
 
 Model = TypeVar("Model", bound=Table)

@@ -49,14 +49,14 @@ class Reload:
         """
         try:
             await self._refuse_emptied()
-            await self._controls.apply(prune=False)
+            await self._controls.apply(prune=False, by_hand=False)
         except ConfigInvalid as error:
             await self._controls.note_rejected(error.problems)
             problems = tuple(str(problem) for problem in error.problems)
             self._announce(ConfigRejected(path=str(self._paths.config), problems=problems))
 
     async def _refuse_emptied(self) -> None:
-        planned = await self._controls.plan()
+        planned = await self._controls.plan(by_hand=False)
         if planned.plan.removed and not planned.loaded.configuration.triggers:
             message = "saw no trigger any more, expected some; `tocsin apply` if that is meant"
             raise ConfigInvalid([Problem(path=str(self._paths.config), line=None, key="", message=message)])

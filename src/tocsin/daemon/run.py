@@ -57,7 +57,7 @@ async def up(paths: Paths, options: UpOptions, *, environ: Mapping[str, str]) ->
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(hold(paths.lock, holder))
         core = await stack.enter_async_context(open_core(paths, owner=holder.owner, environ=environ))
-        applied = await core.controls.apply(prune=False)
+        applied = await core.controls.apply(prune=False, by_hand=False)
         for warning in applied.loaded.warnings:
             logs.LOGGER.warning("%s", warning)
         await core.recovery.recover()

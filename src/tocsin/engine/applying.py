@@ -7,17 +7,19 @@ never lifted here, except one whose reason is that the row had left the file.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from tocsin.config.load import Loaded
 from tocsin.config.plan import Plan, plan
+from tocsin.engine import drift
 from tocsin.engine.disarming import disarm, drop_all, requeue
 from tocsin.engine.recognition import carry_over
 from tocsin.identity import INSTALLATION, REGISTRATION, new_id, new_token, token_hash
 from tocsin.notices import ConfigApplied
-from tocsin.registration import DisabledReason, Registration, RowOrigin, TriggerSpec
+from tocsin.registration import DisabledReason, Kind, Registration, RowOrigin, TriggerSpec
 from tocsin.schedule import next_after
 from tocsin.seams import Announce, SecretStore
 from tocsin.settings import Configuration
@@ -79,7 +81,7 @@ class Applier:
         """Arm anew; a file source that was off starts from what is there then."""
         registrations.enable(tx, registration.id, next_fire_at=first_fire(registration.spec, now), now=now)
         installations.trouble(tx, registration.installation_id, None)
-        if not registration.enabled:
+        if not registration.enabled and registration.spec.kind is Kind.FILE:
             installations.move_cursor(tx, registration.installation_id, None)
         journal.write(tx, "enabled", registration_id=registration.id, now=now)
 
@@ -97,6 +99,8 @@ class Applier:
             tx, row.id, spec, installation_id=installation_id, workflow_version=versions[spec.workflow]
         )
         carry_over(tx, row, spec)
+        if row.drifted_at is not None and row.spec.component_version != spec.component_version:
+            drift.confirmed(tx, row, spec.component_version, now)
         if row.spec.schedule != spec.schedule:
             upcoming = first_fire(spec, now) if row.enabled else None
             registrations.reschedule(tx, row.id, next_fire_at=upcoming, now=now)
@@ -149,10 +153,26 @@ def secret_name(registration_id: str) -> str:
     return f"token/{registration_id}"
 
 
-def make_plan(tx: Tx, loaded: Loaded, now: datetime) -> Plan:
-    """Rows against file, as this transaction sees them."""
+def make_plan(tx: Tx, loaded: Loaded, now: datetime, *, by_hand: bool) -> Plan:
+    """Rows against file, as this transaction sees them.
+
+    by_hand: a person applies it, which confirms what has drifted; nothing else does.
+    """
     known = {name: workflow for name, (workflow, _) in workflows.all_(tx).items()}
-    return plan(registrations.present(tx), known, loaded.configuration, now, place=loaded.place)
+    rows = registrations.present(tx)
+    return plan(rows, known, wanted(tx, loaded, by_hand=by_hand), now, place=loaded.place)
+
+
+def wanted(tx: Tx, loaded: Loaded, *, by_hand: bool) -> Configuration:
+    """What the file asks for; not by hand, each trigger stays with the version that its row was made for."""
+    if by_hand:
+        return loaded.configuration
+    triggers = dict(loaded.configuration.triggers)
+    for row in registrations.present(tx):
+        spec = triggers.get(row.spec.name)
+        if spec is not None and spec.component == row.spec.component:
+            triggers[row.spec.name] = replace(spec, component_version=row.spec.component_version)
+    return replace(loaded.configuration, triggers=triggers)
 
 
 def applied(path: Path, made: Plan) -> ConfigApplied:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from tocsin.components import version_of
 from tocsin.engine.admission import admit, skip_missed
 from tocsin.engine.claims import Claims
 from tocsin.engine.disarming import disarm
@@ -152,7 +153,7 @@ def planned(
     return Occurrence(
         registration_id=registration.id,
         component=registration.spec.component,
-        component_version=registration.spec.component_version,
+        component_version=version_of(registration.spec.component) or 0,
         kind=registration.spec.kind,
         delivery_id=delivery or delivery_id(registration.schedule_revision, at),
         occurred_at=at,

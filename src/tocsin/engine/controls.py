@@ -15,9 +15,10 @@ from tocsin.config.convert import trigger_spec
 from tocsin.config.load import Loaded, load
 from tocsin.config.plan import Plan
 from tocsin.engine.accept import Acceptor, refuse_loop
-from tocsin.engine.applying import Applier, applied, make_plan, secret_name
+from tocsin.engine.applying import Applier, applied, make_plan, secret_name, wanted
 from tocsin.engine.choosing import named, off, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
+from tocsin.engine.rebinding import Rebinding
 from tocsin.engine.second_thoughts import SecondThoughts
 from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import ConfigInvalid, Problem, Refused
@@ -78,6 +79,7 @@ class Controls:
         self._changed = changed
         self._applier = Applier(announce=announce, secrets=secrets)
         self.states = TriggerStates(store=store, clock=clock)
+        self.rebinding = Rebinding(store=store, clock=clock, changed=lambda: changed(None))
         self.second_thoughts = SecondThoughts(
             store=store, clock=clock, announce=announce, changed=lambda: changed(None)
         )
@@ -86,20 +88,24 @@ class Controls:
         """Read the configuration file. Raises ConfigInvalid."""
         return load(self._config, now=self._clock.now(), system_tz=self._system_tz, home=self._home)
 
-    async def plan(self) -> Applied:
+    async def plan(self, *, by_hand: bool) -> Applied:
         """What `apply` would do. Raises ConfigInvalid."""
         loaded, now = self.load(), self._clock.now()
-        return Applied(plan=await self._store.read(lambda tx: make_plan(tx, loaded, now)), loaded=loaded)
+        made = await self._store.read(lambda tx: make_plan(tx, loaded, now, by_hand=by_hand))
+        return Applied(plan=made, loaded=loaded)
 
-    async def apply(self, *, prune: bool) -> Applied:
-        """Make the rows say what the file says. Raises ConfigInvalid, also for a name that is taken."""
+    async def apply(self, *, prune: bool, by_hand: bool) -> Applied:
+        """Make the rows say what the file says. Raises ConfigInvalid, also for a name that is taken.
+
+        by_hand: a person asks for it; only then is what has drifted bound anew.
+        """
         loaded, now = self.load(), self._clock.now()
 
         def step(tx: Tx) -> Plan:
-            made = make_plan(tx, loaded, now)
+            made = make_plan(tx, loaded, now, by_hand=by_hand)
             if made.conflicts:
                 raise ConfigInvalid(made.conflicts)
-            self._applier.apply(tx, loaded.configuration, made, prune=prune, now=now)
+            self._applier.apply(tx, wanted(tx, loaded, by_hand=by_hand), made, prune=prune, now=now)
             journal.put_fact(tx, "config", {"path": str(self._config), "ok": True, "error": None})
             return made
 

@@ -33,6 +33,9 @@ from tocsin.store import events, journal, ledger, registrations
 from tocsin.store.connection import Tx
 
 STALE: Final = "stale"
+ACCEPTED: Final = "accepted"
+DISCARDED: Final = "discarded"
+SEEDED: Final = "seeded"
 LOOKED_BACK: Final = 100_000  # events that an edited strategy learns from: about 1 s of the writer at worst
 SHOWN: Final = 60  # characters of an id that a message repeats
 
@@ -132,7 +135,7 @@ def remember(
     if fresh.generation > 1:
         ledger.renew(tx, hash_, event_id=event_id, generation=fresh.generation, now=now)
     else:
-        ledger.remember(tx, hash_, registration_id=id_, event_id=event_id, verdict="accepted", now=now)
+        ledger.remember(tx, hash_, registration_id=id_, event_id=event_id, verdict=ACCEPTED, now=now)
     if isinstance(fresh.strategy, Last):
         ledger.take_turn(tx, hash_, registration_id=id_)
     if isinstance(fresh.strategy, Greatest) and occurrence.given_id is not None:
@@ -145,19 +148,31 @@ def again(
     """The original ids, or those of the greatest so far; the ledger's age of the hash starts anew."""
     if isinstance(found, Stale):
         ledger.remember(
-            tx, found.hash_, registration_id=registration.id, event_id=None, verdict="discarded", now=now
+            tx, found.hash_, registration_id=registration.id, event_id=None, verdict=DISCARDED, now=now
         )
-        return answer(tx, registration, None, announce)
+        return answer(tx, registration, None, STALE, announce)
     ledger.touch(tx, found.hash_, now)
     if isinstance(found.strategy, Last):
         ledger.take_turn(tx, found.hash_, registration_id=registration.id)
-    return answer(tx, registration, found.seen.event_id, announce)
+    verdict = found.seen.verdict
+    reason = {ACCEPTED: None, DISCARDED: STALE}.get(verdict, verdict)
+    return answer(tx, registration, found.seen.event_id, reason, announce)
 
 
-def answer(tx: Tx, registration: Registration, event_id: str | None, announce: Announce) -> Duplicate:
-    """event_id: None for what was discarded; then the mark's event stands for it."""
-    reason = STALE if event_id is None else None
-    if event_id is None and registration.mark is not None:
+def seed(tx: Tx, registration: Registration, occurrence: Occurrence, now: datetime) -> None:
+    """Remember what is not to run: it is known from now on."""
+    hash_ = hash_of(occurrence)
+    if ledger.find(tx, hash_) is not None:
+        ledger.touch(tx, hash_, now)
+        return
+    ledger.remember(tx, hash_, registration_id=registration.id, event_id=None, verdict=SEEDED, now=now)
+
+
+def answer(
+    tx: Tx, registration: Registration, event_id: str | None, reason: str | None, announce: Announce
+) -> Duplicate:
+    """event_id: None for what never became an event; the mark's stands for what was below it."""
+    if reason == STALE and registration.mark is not None:
         event_id = registration.mark.event_id
     event = None if event_id is None else events.by_id(tx, event_id)
     if event is None:

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from tocsin.engine import drift
 from tocsin.engine.claims import Claims
 from tocsin.engine.dispatch import ref_of
 from tocsin.engine.settling import Settler
@@ -49,10 +50,14 @@ class Recovery:
         self._paths = paths
 
     async def recover(self) -> int:
-        """Stop what dead engines left running, settle their claims, sweep lanes. Returns the claims found."""
+        """Stop what dead engines left running, settle their claims, sweep lanes, note drift.
+
+        Returns the claims found.
+        """
         stale = [row for row in await self._store.read(events.claims) if row.owner != self._claims.owner]
         await asyncio.gather(*(self._recover(row) for row in stale))
         await self._store.write(self._sweep_lanes)
+        await self._store.write(lambda tx: drift.sweep(tx, self._clock.now()))
         await asyncio.to_thread(shutil.rmtree, self._paths.runs, ignore_errors=True)
         return len(stale)
 

@@ -44,13 +44,13 @@ async def fire(controls: Controls, arguments: Arguments) -> Json:
 
 async def plan(controls: Controls, _arguments: Arguments) -> Json:
     """-> the document of `tocsin plan`."""
-    return plan_document(await controls.plan())
+    return plan_document(await controls.plan(by_hand=True))
 
 
 async def apply(controls: Controls, arguments: Arguments) -> Json:
     """prune -> the document of `tocsin apply`."""
     prune = flag(arguments, "prune")
-    return plan_document(await controls.apply(prune=prune), prune=prune)
+    return plan_document(await controls.apply(prune=prune, by_hand=True), prune=prune)
 
 
 async def add(controls: Controls, arguments: Arguments) -> Json:
@@ -89,6 +89,11 @@ async def set_state(controls: Controls, arguments: Arguments) -> Json:
     return {"state": done.state, "under_way": done.under_way}
 
 
+async def rebind(controls: Controls, arguments: Arguments) -> Json:
+    """names, tag -> names of those that had drifted."""
+    return await controls.rebinding.rebind(names(arguments), tag=optional(arguments, "tag"))
+
+
 async def cancel(controls: Controls, arguments: Arguments) -> Json:
     """events -> [{event_id, state}]; `claimed` while its run is being stopped."""
     return standings(await controls.second_thoughts.cancel(event_ids(arguments)))
@@ -116,6 +121,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "disable": disable,
     "token": token,
     "set_state": set_state,
+    "rebind": rebind,
     "cancel": cancel,
     "retry": retry,
     "replay": replay,

@@ -33,6 +33,16 @@ def update_props(tx: Tx, id_: str, props: Json) -> None:
     tx.run("installations.update_props", id=id_, props=dump(props))
 
 
+def rebind(tx: Tx, id_: str, version: int) -> None:
+    """The installation is of this version of its component."""
+    tx.run("installations.rebind", id=id_, version=version)
+
+
+def exists(tx: Tx, id_: str) -> bool:
+    """Whether there is such an installation."""
+    return tx.one("installations.cursor", id=id_) is not None
+
+
 def cursor(tx: Tx, id_: str) -> Json:
     """How far the source has read; None before its first time."""
     row = tx.one("installations.cursor", id=id_)

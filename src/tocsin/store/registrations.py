@@ -87,6 +87,12 @@ def present(tx: Tx) -> list[Registration]:
     return [registration_of(row) for row in tx.all("registrations.present")]
 
 
+def of_installation(tx: Tx, installation_id: str) -> list[Registration]:
+    """Every present row that an installation feeds, by name."""
+    rows = tx.all("registrations.of_installation", installation_id=installation_id)
+    return [registration_of(row) for row in rows]
+
+
 def active(tx: Tx, component: str) -> list[Registration]:
     """Active rows of one component, by name."""
     return [
@@ -144,6 +150,16 @@ def enable(tx: Tx, id_: str, *, next_fire_at: datetime | None, now: datetime) ->
 def remove(tx: Tx, id_: str, now: datetime) -> None:
     """Hide; history stays, the name is free."""
     tx.run("registrations.remove", id=id_, now=microseconds(now))
+
+
+def mark_drift(tx: Tx, id_: str, at: datetime | None) -> None:
+    """Since when its component is not what it was made for; None when it is."""
+    tx.run("registrations.mark_drift", id=id_, at=at_us(at))
+
+
+def rebind(tx: Tx, id_: str, version: int) -> None:
+    """The row is made for this version of its component."""
+    tx.run("registrations.rebind", id=id_, version=version)
 
 
 def move_mark(tx: Tx, id_: str, mark: Mark | None) -> None:

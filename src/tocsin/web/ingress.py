@@ -10,6 +10,7 @@ from typing import Final
 
 from aiohttp import web
 
+from tocsin.components import VERSIONS
 from tocsin.errors import BindingMismatch, StoreUnusable
 from tocsin.event import Accepted, Answer, Declined, Duplicate, Occurrence, Skipped, Unreadable
 from tocsin.identity import token_hash
@@ -81,7 +82,7 @@ class Ingress:
         occurrence = Occurrence(
             registration_id=row.id,
             component=COMPONENT,
-            component_version=row.spec.component_version,
+            component_version=VERSIONS[COMPONENT],
             kind=Kind.WEBHOOK,
             delivery_id=id_.id,
             given_id=id_.given,

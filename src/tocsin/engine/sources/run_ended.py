@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from tocsin.components import VERSIONS
 from tocsin.event import Cause, Occurrence, State
 from tocsin.registration import Json, Kind, Registration
 from tocsin.runs import Outcome, RunState
@@ -53,7 +54,7 @@ def occurrence(ended: Ended, follower: Registration) -> Occurrence:
     return Occurrence(
         registration_id=follower.id,
         component=COMPONENT,
-        component_version=follower.spec.component_version,
+        component_version=VERSIONS[COMPONENT],
         kind=Kind.RUN,
         delivery_id=ended.event_id,
         occurred_at=ended.at,

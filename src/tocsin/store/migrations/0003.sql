@@ -45,6 +45,8 @@ CREATE INDEX registrations_due ON registrations (next_fire_at)
   WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS NULL AND next_fire_at IS NOT NULL;
 CREATE INDEX registrations_resuming ON registrations (paused_until) WHERE paused_until IS NOT NULL AND removed_at IS NULL;
 
+CREATE INDEX registrations_installation ON registrations (installation_id) WHERE removed_at IS NULL;
+
 CREATE TABLE costs (
   run_id TEXT PRIMARY KEY,
   registration_id TEXT NOT NULL REFERENCES registrations (id),

@@ -24,6 +24,10 @@ VALUES (:id, :name, :component, :component_version, :props, :created_at);
 -- Another setting of the same component; its cursor stays.
 UPDATE installations SET props = :props WHERE id = :id;
 
+-- name: installations.rebind
+-- Of this version of its component.
+UPDATE installations SET component_version = :version WHERE id = :id;
+
 -- name: installations.cursor
 -- How far a source has read; NULL before its first time.
 SELECT cursor FROM installations WHERE id = :id;

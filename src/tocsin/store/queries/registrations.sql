@@ -48,6 +48,10 @@ SELECT * FROM registration_rows WHERE name = :name AND removed_at IS NULL;
 -- Every trigger that was not removed, by name.
 SELECT * FROM registration_rows WHERE removed_at IS NULL ORDER BY name;
 
+-- name: registrations.of_installation
+-- Triggers that an installation feeds, off or not, by name.
+SELECT * FROM registration_rows WHERE installation_id = :installation_id AND removed_at IS NULL ORDER BY name;
+
 -- name: registrations.active_with_component
 -- Active triggers of one component, by name.
 SELECT * FROM registration_rows
@@ -110,6 +114,14 @@ WHERE id = :id;
 UPDATE registrations SET
   removed_at = :now, enabled = 0, disabled_reason = coalesce(disabled_reason, 'user'), next_fire_at = NULL
 WHERE id = :id AND removed_at IS NULL;
+
+-- name: registrations.mark_drift
+-- Since when its component has another version; NULL when it has not.
+UPDATE registrations SET drifted_at = :at WHERE id = :id;
+
+-- name: registrations.rebind
+-- Made for this version of its component.
+UPDATE registrations SET component_version = :version WHERE id = :id;
 
 -- name: registrations.move_mark
 -- How far `greatest` has come; NULL to start afresh.

@@ -10,10 +10,12 @@ import base64
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote_from_bytes
 
+from tocsin.components import VERSIONS
 from tocsin.engine.sources.files.changes import Change
 from tocsin.event import Occurrence
 from tocsin.registration import Json, Kind, Registration
 
+COMPONENT = "files"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -21,8 +23,8 @@ def occurrence(registration: Registration, change: Change, now: datetime) -> Occ
     """The change as an occurrence of this registration. now: aware UTC, when it was found settled."""
     return Occurrence(
         registration_id=registration.id,
-        component=registration.spec.component,
-        component_version=registration.spec.component_version,
+        component=COMPONENT,
+        component_version=VERSIONS[COMPONENT],
         kind=Kind.FILE,
         delivery_id=delivery_id(change.path, change.generation),
         occurred_at=now,
