@@ -131,6 +131,13 @@ class ConfigRejected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContractBroken:
+    """A workflow took back a declaration that triggers rely on; the warning names them."""
+
+    warning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
     """Something inside went wrong and was contained; `where` names the part."""
 
@@ -151,5 +158,6 @@ Notice: TypeAlias = (
     | SourceRecovered
     | ConfigApplied
     | ConfigRejected
+    | ContractBroken
     | Trouble
 )

@@ -114,7 +114,7 @@ def planned(session: Session) -> Plan:
         made = compare([], {}, loaded.configuration, moment, place=loaded.place)
     if made.conflicts:
         raise ConfigInvalid(made.conflicts)
-    for warning in loaded.warnings:
+    for warning in (*loaded.warnings, *made.broken):
         render.say(str(warning))
     return made
 

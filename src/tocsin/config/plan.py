@@ -5,19 +5,17 @@ Called by `tocsin plan`, by `apply`, by `up` and by the reload; the engine does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from tocsin import schedule as schedules
+from tocsin.config.contracts import Place, broken
 from tocsin.config.differences import Difference, differences
 from tocsin.config.problems import dotted
 from tocsin.errors import Problem
 from tocsin.registration import DisabledReason, Registration, RowOrigin, TriggerSpec
 from tocsin.settings import Configuration, Workflow
-
-Place = Callable[[str, str], tuple[str, int | None]]
-"""File and line of a table and name, as `load.Loaded.place` tells them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +49,7 @@ class Plan:
     were disabled so and are in the file again; one of them may be in `changed` too. gone: every row
     that left the file, disabled ones included; pruning removes them. unchanged: how many triggers
     stay as they are. conflicts: names that a row not from the file owns; nothing else is done then.
+    broken: warnings about workflows that take back what triggers rely on.
     """
 
     added: tuple[Addition, ...]
@@ -62,6 +61,7 @@ class Plan:
     workflows_added: tuple[str, ...]
     workflows_changed: tuple[str, ...]
     conflicts: tuple[Problem, ...]
+    broken: tuple[Problem, ...]
 
     @property
     def empty(self) -> bool:
@@ -98,6 +98,7 @@ def plan(
         unchanged=len(ours) - len(touched),
         workflows_added=tuple(name for name in wanted.workflows if name not in present_workflows),
         workflows_changed=tuple(_workflows_changed(present_workflows, wanted.workflows)),
+        broken=tuple(broken(list(rows.values()), present_workflows, wanted, place)),
         conflicts=tuple(
             _conflict(row, wanted, place) for row, _ in pairs if row.origin is not RowOrigin.FILE
         ),

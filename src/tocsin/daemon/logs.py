@@ -78,6 +78,10 @@ def dropped(notice: notices.EventDropped) -> tuple[int, str]:
     return logging.WARNING, f"{notice.registration}: event {notice.event_id} dropped ({notice.reason})"
 
 
+def stop_asked(notice: notices.StopAsked) -> tuple[int, str]:
+    return logging.INFO, f"{notice.registration}: stopping event {notice.event_id} ({notice.reason})"
+
+
 def recovered(notice: notices.RunRecovered) -> tuple[int, str]:
     return logging.WARNING, f"{notice.registration}: run {notice.run_id} was lost with its engine; recovered"
 
@@ -102,6 +106,10 @@ def config_rejected(notice: notices.ConfigRejected) -> tuple[int, str]:
     return logging.ERROR, f"configuration {notice.path} not applied, the last good one goes on: {problems}"
 
 
+def contract_broken(notice: notices.ContractBroken) -> tuple[int, str]:
+    return logging.WARNING, notice.warning
+
+
 def trouble(notice: notices.Trouble) -> tuple[int, str]:
     return logging.ERROR, f"{notice.where}: {notice.error}"
 
@@ -113,10 +121,12 @@ WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
     notices.RunEnded: run_ended,
     notices.Disarmed: disarmed,
     notices.EventDropped: dropped,
+    notices.StopAsked: stop_asked,
     notices.RunRecovered: recovered,
     notices.SourceFailed: source_failed,
     notices.SourceRecovered: source_recovered,
     notices.ConfigApplied: config_applied,
     notices.ConfigRejected: config_rejected,
+    notices.ContractBroken: contract_broken,
     notices.Trouble: trouble,
 }

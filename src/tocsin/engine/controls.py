@@ -24,6 +24,7 @@ from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import ConfigInvalid, Problem, Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin, Skipped
 from tocsin.identity import new_id, token_hash
+from tocsin.notices import ContractBroken
 from tocsin.registration import DisabledReason, Json, Registration, RowOrigin
 from tocsin.seams import Announce, Clock, SecretStore
 from tocsin.settings import EngineSettings
@@ -111,6 +112,8 @@ class Controls:
 
         made = await self._store.write(step)
         self._changed(loaded.configuration.engine)
+        for problem in made.broken:
+            self._announce(ContractBroken(warning=str(problem)))
         self._announce(applied(self._config, made))
         return Applied(plan=made, loaded=loaded)
 

@@ -195,7 +195,7 @@ def plan_document(applied: Applied, *, prune: bool = False) -> dict[str, Json]:
         "removed": list(made.gone if prune else made.removed),
         "unchanged": made.unchanged,
         "workflows": [*made.workflows_added, *made.workflows_changed],
-        "warnings": [problem_document(problem) for problem in applied.loaded.warnings],
+        "warnings": [problem_document(problem) for problem in (*applied.loaded.warnings, *made.broken)],
         "conflicts": [problem_document(problem) for problem in made.conflicts],
     }
 
