@@ -12,7 +12,7 @@ from pathlib import Path
 from tocsin.daemon import logs
 from tocsin.engine.driver import TICK_S, Driver
 from tocsin.engine.lifecycle import Lifecycle
-from tocsin.notices import Disarmed, Notice
+from tocsin.notices import Notice
 from tocsin.settings import Paths
 from tocsin.store import events
 from tocsin.store.connection import Store
@@ -64,16 +64,17 @@ def inode(path: Path) -> tuple[int, int] | None:
     return facts.st_dev, facts.st_ino
 
 
-class WakeOnDisarm:
-    """A trigger that was turned off by itself must not go on watching."""
+class WakeOn:
+    """Wakes a loop by what the engine itself has done: a loop's own tick would come to it a second later."""
 
-    def __init__(self, lifecycle: Driver) -> None:
-        self._lifecycle = lifecycle
+    def __init__(self, driver: Driver, *kinds: type[Notice]) -> None:
+        self._driver = driver
+        self._kinds = kinds
 
     def hear(self, notice: Notice) -> None:
-        """Wake the loop that stops its source."""
-        if isinstance(notice, Disarmed):
-            self._lifecycle.wake()
+        """Wake it for a notice of these kinds."""
+        if isinstance(notice, self._kinds):
+            self._driver.wake()
 
 
 def catch(loop: asyncio.AbstractEventLoop, number: signal.Signals, react: Callable[[], None]) -> None:
