@@ -140,12 +140,20 @@ def greatest_id(row: Registration) -> str | None:
     return row.mark.delivery_id if is_ordered and row.mark is not None else None
 
 
+def paused(row: Registration, moment: datetime) -> str | None:
+    """Until when; None when it is not."""
+    if not row.is_paused(moment):
+        return None
+    return f"until {both(row.paused_until, moment) or 'it is resumed'}"
+
+
 def details(row: Registration, moment: datetime) -> Iterator[tuple[str, str | None]]:
     """What is worth a line; what has no value has none."""
     spec, tz = row.spec, documents.zone_of(row.spec.schedule)
     yield "name", spec.name
     yield "status", row.status(moment)
     yield "disabled", row.disabled_reason
+    yield "paused", paused(row, moment)
     yield "source", source(row)
     yield "workflow", f"{spec.workflow} (version {row.workflow_version})"
     yield "next", upcoming(row, moment)

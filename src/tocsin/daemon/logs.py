@@ -83,7 +83,7 @@ def paused(notice: notices.Paused) -> tuple[int, str]:
 
 def resumed(notice: notices.Resumed) -> tuple[int, str]:
     skipped = f"; {notice.skipped} planned in the pause are skipped" if notice.skipped else ""
-    waiting = f"; {notice.waiting} waiting events go on" if notice.waiting else ""
+    waiting = f"; {notice.waiting} that waited go on" if notice.waiting else ""
     return logging.INFO, f"{notice.registration}: resumed{skipped}{waiting}"
 
 
