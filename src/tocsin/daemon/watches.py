@@ -14,8 +14,8 @@ from tocsin.engine.driver import TICK_S, Driver
 from tocsin.engine.lifecycle import Lifecycle
 from tocsin.notices import Notice
 from tocsin.settings import Paths
-from tocsin.store import events
-from tocsin.store.connection import Store
+from tocsin.store import events, pauses
+from tocsin.store.connection import Store, Tx
 
 
 def has_terminal() -> bool:
@@ -31,11 +31,19 @@ class Idle:
         self._lifecycle = lifecycle
         self._stop = stop
 
-    async def once(self, _now: datetime) -> float:
-        """Look whether anything is held, pending, claimed or settling; a tick until the next look."""
-        if self._lifecycle.is_at_rest and await self._store.read(events.unfinished) == 0:
+    async def once(self, now: datetime) -> float:
+        """Look whether anything is held, pending, claimed or settling; a tick until the next look.
+
+        What a pause holds is left to whoever resumes it.
+        """
+        if self._lifecycle.is_at_rest and await self._store.read(lambda tx: left_to_do(tx, now)) == 0:
             self._stop()
         return TICK_S / 4
+
+
+def left_to_do(tx: Tx, now: datetime) -> int:
+    """How many events run, or will without anybody's doing."""
+    return events.unfinished(tx) - pauses.held(tx, now)
 
 
 class HomeWatch:

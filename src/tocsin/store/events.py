@@ -112,7 +112,7 @@ def states(tx: Tx) -> dict[str, int]:
 
 
 def unfinished(tx: Tx) -> int:
-    """How many are held, pending or claimed; what a pause holds waits for a person and is not counted."""
+    """How many are held, pending or claimed."""
     row = tx.one("events.unfinished")
     return 0 if row is None else int(row["events"])
 

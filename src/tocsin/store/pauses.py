@@ -45,3 +45,9 @@ def release(tx: Tx, registration_id: str, now: datetime) -> Sequence[tuple[str, 
     """Let go what a pause held; (id, lane) of each. Those with a lane wait in it to be promoted."""
     rows = tx.all("pauses.release", registration_id=registration_id, now=microseconds(now))
     return [(row["id"], row["lane"]) for row in rows]
+
+
+def held(tx: Tx, now: datetime) -> int:
+    """How many events wait for the end of a pause that goes on."""
+    row = tx.one("pauses.held", now=microseconds(now))
+    return 0 if row is None else int(row["events"])

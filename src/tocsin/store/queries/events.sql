@@ -42,9 +42,8 @@ ORDER BY seq LIMIT :limit;
 SELECT state, count(*) AS events FROM events GROUP BY state;
 
 -- name: events.unfinished
--- How many events run, or are still to run without anybody resuming them.
-SELECT count(*) AS events FROM events
-WHERE state IN ('held', 'pending', 'claimed') AND (state <> 'held' OR reason <> 'paused');
+-- How many events are still to run or run.
+SELECT count(*) AS events FROM events WHERE state IN ('held', 'pending', 'claimed');
 
 -- name: events.in_lane
 -- What one trigger still has in a lane, the last to come first.

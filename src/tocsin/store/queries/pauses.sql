@@ -29,3 +29,9 @@ UPDATE registrations SET paused_at = coalesce(paused_at, :now), paused_until = :
 -- name: pauses.end
 -- A trigger goes on.
 UPDATE registrations SET paused_at = NULL, paused_until = NULL WHERE id = :id AND paused_at IS NOT NULL;
+
+-- name: pauses.held
+-- How many events wait for the end of a pause that goes on.
+SELECT count(*) AS events FROM events JOIN registrations ON registrations.id = events.registration_id
+WHERE events.state IN ('held', 'pending') AND events.state = 'held' AND events.reason = 'paused'
+  AND (registrations.paused_until IS NULL OR registrations.paused_until > :now);
