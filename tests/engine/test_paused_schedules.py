@@ -1,4 +1,4 @@
-"""Paused time is not missed time: what was planned for it is skipped in one row, and nothing is made up for."""
+"""Paused time is not missed time: what was planned for it is skipped in one row, and not made up for."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tocsin.cli.changes import report
 from tocsin.cli.link import call, engine_of
 from tocsin.cli.options import JsonFlag, Names, Tag, bad, duration, instant, names_tag_or_all
 from tocsin.cli.session import Session, now, session_of
-from tocsin.cli.times import both
+from tocsin.cli.times import until as until_
 from tocsin.cli.waiting import until_stopped
 from tocsin.errors import LockHeld
 from tocsin.event import Event, State
@@ -48,7 +48,7 @@ def pause(
     done = call(session, "pause", {**arguments, "until": None if end is None else rfc3339(end)})
     report(done, "paused", as_json=as_json)
     if done and not as_json:
-        render.say(f"until {'they are resumed' if end is None else both(end, moment)}")
+        render.say(until_(end, moment) or "until they are resumed")
 
 
 def end_of(length: str | None, until: str | None, moment: datetime) -> datetime | None:

@@ -14,7 +14,7 @@ from tocsin.cli.options import JsonFlag, Name, Tag, one_of
 from tocsin.cli.reading import read, read_if_any, trigger_called
 from tocsin.cli.reading import triggers as present
 from tocsin.cli.session import Session, now, session_of
-from tocsin.cli.times import both, relative
+from tocsin.cli.times import both, relative, until
 from tocsin.dedupe import Greatest, strategy_of
 from tocsin.event import Event
 from tocsin.registration import Json, Kind, Registration
@@ -144,7 +144,7 @@ def paused(row: Registration, moment: datetime) -> str | None:
     """Until when; None when it is not."""
     if not row.is_paused(moment):
         return None
-    return f"until {both(row.paused_until, moment) or 'it is resumed'}"
+    return until(row.paused_until, moment) or "until it is resumed"
 
 
 def details(row: Registration, moment: datetime) -> Iterator[tuple[str, str | None]]:
