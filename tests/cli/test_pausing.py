@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
+import tocsin
 from tests.cli.calling import Home
 
 PAST = "2020-01-01T00:00:00Z"
 FUTURE = "2099-01-01T01:00:00+01:00"
 FUTURE_UTC = "2099-01-01T00:00:00Z"
+PAUSES_ITSELF = f"""
+[workflows.shy]
+shell = '"{sys.executable}" -m tocsin pause shy --for 3s; exit 1'
+env = {{ PYTHONPATH = "{Path(tocsin.__file__).parents[1]}" }}
+[triggers.shy]
+workflow = "shy"
+manual = true
+max_attempts = 2
+"""
 
 
 def paused(home: Home, name: str) -> tuple[str, str | None, str | None]:
@@ -23,6 +36,7 @@ class TestPause:
         assert result.out == "paused brief\npaused hello\n"
         assert result.err == "until they are resumed\n"
         assert paused(home, "brief") == ("paused", None, None)
+        assert " paused " in home.ok("list", "--kind", "cron").out
 
     def test_to_a_time(self, home: Home) -> None:
         result = home.ok("pause", "brief", "--until", FUTURE, "--json")
@@ -34,6 +48,7 @@ class TestPause:
 
     def test_for_a_while_and_another_while(self, home: Home) -> None:
         assert home.ok("pause", "brief", "--for", "1h").err.endswith(", in 1h\n")
+        assert "paused, ends in 59m" in home.ok("list", "--kind", "cron").out
         first = paused(home, "brief")[1]
         home.ok("pause", "brief", "--for", "2h")
         second = paused(home, "brief")[1]
@@ -93,6 +108,13 @@ class TestResume:
     def test_all_of_none(self, home: Home) -> None:
         assert home.ok("resume", "--all", "--json").json == []
         assert home.ok("resume", "--all").err == "none was paused\n"
+
+    def test_a_fire_that_waits_with_no_engine_up_sees_the_end_of_a_pause(self, home: Home) -> None:
+        home.config.write_text(PAUSES_ITSELF)
+        home.ok("apply")
+        result = home("fire", "shy", "--json")
+        assert (result.code, result.json["state"]) == (1, "failed"), result.err
+        assert home.ok("event", result.json["event_id"], "--json").json["attempts"] == 2
 
     def test_what_waits_is_kept(self, home: Home) -> None:
         id_ = home.ok("fire", "hello", "--no-wait", "--json").json["event_id"]

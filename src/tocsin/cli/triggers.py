@@ -80,8 +80,16 @@ def cells(row: Registration, moment: datetime) -> Iterator[str]:
     yield source(row)
     yield upcoming(row, moment) or "-"
     yield "never" if row.last_fired_at is None else relative(row.last_fired_at, moment)
-    yield row.status(moment)
+    yield standing(row, moment)
     yield f"{row.consecutive_failures} failed" if row.consecutive_failures else "-"
+
+
+def standing(row: Registration, moment: datetime) -> str:
+    """The status; of a pause also when it ends."""
+    status = row.status(moment)
+    if status != "paused" or row.paused_until is None:
+        return status
+    return f"paused, ends {relative(row.paused_until, moment)}"
 
 
 def upcoming(row: Registration, moment: datetime) -> str | None:

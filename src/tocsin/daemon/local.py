@@ -70,6 +70,7 @@ async def dispatch(core: Core, event_id: str) -> None:
             while await core.store.read(lambda tx: is_unfinished(tx, event_id)) or core.claims.live:
                 await pause(ended, TICK_S)  # what another process drops is not announced here
                 ended.clear()
+                await core.controls.pauses.end_over()
                 if not await core.store.read(lambda tx: is_unfinished(tx, event_id)):
                     core.claims.close()
         finally:

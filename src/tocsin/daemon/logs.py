@@ -82,8 +82,8 @@ def paused(notice: notices.Paused) -> tuple[int, str]:
 
 
 def resumed(notice: notices.Resumed) -> tuple[int, str]:
-    skipped = f"; {notice.skipped} planned in the pause are skipped" if notice.skipped else ""
-    waiting = f"; {notice.waiting} that waited go on" if notice.waiting else ""
+    skipped = f"; planned for the pause and skipped: {notice.skipped}" if notice.skipped else ""
+    waiting = f"; waiting events that go on: {notice.waiting}" if notice.waiting else ""
     return logging.INFO, f"{notice.registration}: resumed{skipped}{waiting}"
 
 

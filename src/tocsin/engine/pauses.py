@@ -19,7 +19,7 @@ from tocsin.instants import rfc3339
 from tocsin.notices import StopAsked
 from tocsin.registration import Registration
 from tocsin.seams import Announce, Clock
-from tocsin.store import events, journal, registrations, second_thoughts
+from tocsin.store import events, journal, pauses, registrations, second_thoughts
 from tocsin.store.connection import Store, Tx
 
 BY_HAND: Final = "by hand"
@@ -99,7 +99,8 @@ class Pauses:
     async def end_over(self) -> None:
         """Let go on whose pause has ended by itself: with no engine nobody else sees to that."""
         now = self._clock.now()
-        await self._store.write(lambda tx: resume_over(tx, now, announce=self._announce))
+        if await self._store.read(lambda tx: pauses.over(tx, now)):
+            await self._store.write(lambda tx: resume_over(tx, now, announce=self._announce))
 
     def _stop_all(self, tx: Tx, now: datetime) -> list[str]:
         """Every event with a run under way; each is asked to stop once."""
