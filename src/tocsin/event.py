@@ -137,7 +137,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declined:
-    """Not active, nothing recorded. reason: `removed`, `expired` or a disabled reason."""
+    """Not active, nothing recorded.
+
+    reason: `removed`, `expired` or a disabled reason; `paused` or `drifted` for a time.
+    """
 
     reason: str
 

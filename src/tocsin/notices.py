@@ -70,6 +70,23 @@ class Disarmed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """Nothing of a trigger happens for a while. until: None until it is resumed."""
+
+    registration: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """A pause has ended. skipped: planned instants that passed in it. waiting: events that go on."""
+
+    registration: str
+    skipped: int = 0
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventDropped:
     """An event will not run; reason says why."""
 
@@ -151,6 +168,8 @@ Notice: TypeAlias = (
     | RunStarted
     | RunEnded
     | Disarmed
+    | Paused
+    | Resumed
     | EventDropped
     | StopAsked
     | RunRecovered

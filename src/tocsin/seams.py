@@ -82,8 +82,8 @@ class FileBookmarks(Protocol):
     ) -> Sequence[Answer]:
         """Write the marks and accept the occurrences, all in one transaction.
 
-        Answers in the order of the occurrences. An occurrence whose registration is not active
-        leaves its marks written (so nothing old fires later).
+        Answers in the order of the occurrences. An occurrence whose registration is off leaves its
+        marks written (so nothing old fires later); one whose registration is paused leaves none.
         """
         ...
 

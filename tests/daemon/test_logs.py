@@ -10,7 +10,7 @@ import pytest
 
 from tocsin.daemon.logs import WORDS, clean, log
 from tocsin.event import State
-from tocsin.notices import EventRecorded, Notice, RunEnded
+from tocsin.notices import EventRecorded, Notice, Paused, Resumed, RunEnded
 from tocsin.runs import RunState
 
 AT = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
@@ -44,3 +44,24 @@ def test_a_failed_run_is_a_warning_with_its_error_and_what_comes_next(
 @pytest.mark.parametrize("text", ["\x1b]0;owned\x07", "\x9b31m", "a\nb", "\u202eevil"])
 def test_what_comes_from_outside_is_shown_not_obeyed(text: str) -> None:
     assert clean(text).isprintable()
+
+
+def test_a_pause_says_until_when_and_its_end_what_came_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tocsin")
+    log(Paused(registration="t", until=AT))
+    log(Paused(registration="t"))
+    log(Resumed(registration="t", skipped=3, waiting=1))
+    log(Resumed(registration="t"))
+    assert [record.getMessage() for record in caplog.records] == [
+        "t: paused until 2026-11-30T12:00:00Z",
+        "t: paused until it is resumed",
+        "t: resumed; planned for the pause and skipped: 3; waiting events that go on: 1",
+        "t: resumed",
+    ]
+
+
+def test_an_attempt_that_a_pause_holds_back_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tocsin")
+    ended = {"run_id": "run_1", "event_id": "evt_1", "registration": "t", "run_state": RunState.FAILED}
+    log(RunEnded(**ended, event_state=State.HELD, error="exit code 3", retry_at=AT))  # type: ignore[arg-type]
+    assert "exit code 3; its event waits for the end of the pause" in caplog.text

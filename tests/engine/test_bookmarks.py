@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.engine.pausing import pause, resume
 from tests.engine.rig import Rig, commits_of, spec
 from tests.store.raw import on_writer
 from tocsin.engine.bookmarks import rebased
@@ -133,3 +134,15 @@ class TestRebased:
             if path in old:
                 least = old[path].generation + (path in present)
                 assert mark.generation == least
+
+
+async def test_what_settles_as_a_pause_begins_leaves_no_mark_so_that_it_is_found_afterwards(rig: Rig) -> None:
+    row = await rig.add(files())
+    await rig.bookmarks.baseline(row.installation_id, [])
+    await pause(rig, row)
+    (answer,) = await rig.bookmarks.record(row.installation_id, [MARK], [settled(rig, row, MARK)])
+    assert answer == Declined(reason="paused")
+    assert await rig.bookmarks.load(row.installation_id) == {}
+    await resume(rig, row)
+    (answer,) = await rig.bookmarks.record(row.installation_id, [MARK], [settled(rig, row, MARK)])
+    assert isinstance(answer, Accepted)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 
+from tests.engine.pausing import pause, resume
 from tests.engine.rig import Rig, spec
 from tests.fakes import DEADLINE_S, succeeded
 from tests.store.raw import on_writer
@@ -222,3 +224,52 @@ class TestAilments:
         async with sources(rig) as found:
             found.lifecycle.attend(SourceFailed(registration="nobody", error="gone"))
             assert await found.look() == []
+
+
+async def test_a_paused_one_is_stopped_and_the_same_source_goes_on(rig: Rig) -> None:
+    """It knows how far it had looked: what changed meanwhile is told, whatever `start` says."""
+    row = await rig.add(files())
+    async with sources(rig) as found:
+        await found.look()
+        await pause(rig, row, until=rig.clock.now() + timedelta(minutes=1))
+        assert await found.look() == []
+        assert found.lifecycle.is_at_rest
+        rig.clock.advance(60)
+        assert await found.look() == ["inbox"], "its end is seen whoever resumes it"
+        await pause(rig, row)
+        await found.look()
+        await resume(rig, row)
+        assert await found.look() == ["inbox"]
+        assert [source.runs for source in found.made] == [3]
+
+
+async def test_one_that_is_paused_from_the_start_has_no_source(rig: Rig) -> None:
+    row = await rig.add(files())
+    await pause(rig, row)
+    async with sources(rig) as found:
+        assert await found.look() == []
+        assert found.made == []
+        await resume(rig, row)
+        assert await found.look() == ["inbox"]
+
+
+async def test_other_props_or_another_arming_in_a_pause_are_another_source(rig: Rig) -> None:
+    row = await rig.add(files())
+    async with sources(rig) as found:
+        await found.look()
+        await pause(rig, row)
+        await found.look()
+        rig.clock.advance(1)
+        await rig.disarm(row)
+        await rig.enable(row)
+        await resume(rig, row)
+        assert await found.look() == ["inbox"]
+        assert [source.is_running for source in found.made] == [False, True]
+
+
+async def test_one_that_drifted_watches_nothing(rig: Rig) -> None:
+    await rig.add(files())
+    async with sources(rig) as found:
+        await found.look()
+        await on_writer(rig.store, "UPDATE registrations SET drifted_at = 1, component_version = 0")
+        assert await found.look() == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.engine.rig import Rig, open_rig, scheduled, spec
 from tests.fakes import failed, succeeded
 from tocsin.notices import EventDropped, StopAsked
-from tocsin.registration import Overlap
+from tocsin.registration import Kind, Overlap
 from tocsin.runs import Outcome, RunState, Verdict
 
 CANCELLED = Outcome(verdict=Verdict.CANCELLED)
@@ -119,3 +119,17 @@ async def test_each_value_of_a_payload_is_a_lane_of_its_own(open_engine: Rig) ->
     for n, branch in enumerate(("main", "dev", "main")):
         await open_engine.accepted(row, f"d{n}", payload={"branch": branch})
     assert await story(open_engine) == [("claimed", None), ("claimed", None), ("held", "lane")]
+
+
+async def test_in_a_pause_the_newest_takes_the_place_of_what_waits_and_stops_nothing(
+    open_engine: Rig,
+) -> None:
+    row = await open_engine.add(
+        spec(kind=Kind.RUN, component="after", props={"trigger": "x", "on": "any"}, overlap=Overlap.REPLACE)
+    )
+    await open_engine.accepted(row, "d0")
+    await open_engine.controls.pauses.pause(["t"], tag=None, everything=False, until=None)
+    for n in (1, 2):
+        await open_engine.accepted(row, f"d{n}")
+    assert await story(open_engine) == [("claimed", None), ("dropped", "replaced"), ("held", "paused")]
+    assert (await open_engine.events())[0].cancel_reason is None

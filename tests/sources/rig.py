@@ -102,6 +102,7 @@ class Rig:
         self.notices: list[Notice] = []
         self.failures: list[Exception] = []
         self.hub = ObserverHub()
+        self.sources: dict[str, FilesSource] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._sentinels = 0
 
@@ -124,10 +125,15 @@ class Rig:
     ) -> FilesSource:
         """Start a source on these paths; `armed`: return once it watches."""
         source = self.source(name, pace=pace, paths=[str(path) for path in paths], **props)
-        self._tasks[name] = asyncio.create_task(self._supervise(source), name=name)
+        await self.run(source, name)
         if armed:
             await asyncio.wait_for(source.watching.wait(), DEADLINE)
         return source
+
+    async def run(self, source: FilesSource, name: str = "t") -> None:
+        """Run a source, also one that was stopped."""
+        self.sources[name] = source
+        self._tasks[name] = asyncio.create_task(self._supervise(source), name=name)
 
     async def stop(self, name: str = "t") -> None:
         task = self._tasks.pop(name)

@@ -159,9 +159,18 @@ def enable(
 
     Example: tocsin enable brief --requeue
     """
-    wanted = names_or_tag(names, tag)
-    done = call(session_of(context), "enable", {"names": wanted, "tag": tag, "requeue": requeue})
+    session, wanted = session_of(context), names_or_tag(names, tag)
+    done = call(session, "enable", {"names": wanted, "tag": tag, "requeue": requeue})
     report(done, "enabled", as_json=as_json)
+    say_still_paused(session, done)
+
+
+def say_still_paused(session: Session, names: list[str]) -> None:
+    """Arming lifts no pause."""
+    moment = now()
+    for row in read(session, lambda tx: chosen(tx, names, None)):
+        if row.is_paused(moment):
+            render.say(f"{row.spec.name} is still paused: `tocsin resume {row.spec.name}`")
 
 
 def disable(context: typer.Context, names: Names = None, tag: Tag = None, as_json: JsonFlag = False) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from tocsin.cli.times import zulu
 from tocsin.duration import format_duration
 from tocsin.event import UNFINISHED, Event
-from tocsin.instants import rfc3339
+from tocsin.instants import MICROSECOND, rfc3339
 from tocsin.registration import At, Cron, DisabledReason, Every, Json, Kind, Registration, Schedule
 from tocsin.runs import Run
 
@@ -30,7 +30,7 @@ def registration(row: Registration, now: datetime) -> dict[str, Json]:
         "enabled": row.enabled,
         "status": row.status(now),
         "disabled_reason": row.disabled_reason,
-        "paused_until": None,  # nothing can be paused yet
+        "paused_until": zulu(row.paused_until) if row.is_paused(now) else None,
         "next_fire_at": zulu(next_fire(row, now)),
         "last_fired_at": zulu(row.last_fired_at),
         "last_error": row.last_error or row.drift,
@@ -66,8 +66,18 @@ def zone_of(wanted: Schedule | None) -> str | None:
 
 
 def next_fire(row: Registration, now: datetime) -> datetime | None:
-    """The next planned instant; None while it is off, whatever the row still remembers."""
-    return row.next_fire_at if row.off_reason(now) is None else None
+    """The next planned instant; None while it is off, whatever the row still remembers.
+
+    In a pause the first one that is left by its end; None in a pause without one.
+    """
+    if row.off_reason(now) is not None or (row.is_paused(now) and row.paused_until is None):
+        return None
+    planned, end = row.next_fire_at, row.paused_until
+    if planned is None or end is None or planned >= end:
+        return planned
+    from tocsin.schedule import next_after  # reads the zone database
+
+    return next_after(row.spec.schedule, after=end - MICROSECOND, anchor=row.armed_at)
 
 
 def failing(row: Registration, now: datetime) -> bool:

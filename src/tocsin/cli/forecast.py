@@ -16,7 +16,7 @@ from tocsin.cli.options import JsonFlag, OptionalName, bad, duration, instant
 from tocsin.cli.reading import read, read_if_any, trigger_called, triggers
 from tocsin.cli.session import Session, now, session_of
 from tocsin.cli.times import local, local_rfc3339, relative
-from tocsin.instants import rfc3339
+from tocsin.instants import MICROSECOND, rfc3339
 from tocsin.registration import Cron, Json, Registration, Schedule
 
 COUNT: Final = 10  # rows unless told
@@ -99,9 +99,11 @@ def of_row(row: Registration, moment: datetime, zone: str) -> Iterator[Forecast]
     if first is None:
         return
     tz = documents.zone_of(row.spec.schedule) or zone
-    if row.next_fire_run is not None and first > moment:
+    if row.next_fire_run is not None and first == row.next_fire_at and first > moment:
         yield Forecast(at=first, registration=row.spec.name, tz=tz, note=f"named by {row.next_fire_run}")
         moment = first
+    if row.is_paused(moment):
+        moment = first - MICROSECOND  # the first that is left when the pause has ended
     following = planned(row.spec.name, row.spec.schedule, after=moment, anchor=row.armed_at, tz=tz)
     yield from until_(following, row.spec.expires_at)
 

@@ -140,3 +140,10 @@ def names_or_tag(names: list[str] | None, tag: str | None) -> list[str]:
     if bool(names) == (tag is not None):
         raise typer.BadParameter("give either names or --tag", param_hint="NAME")
     return list(dict.fromkeys(names or ()))
+
+
+def names_tag_or_all(names: list[str] | None, tag: str | None, everything: bool) -> list[str]:
+    """The names given. Exactly one of names, tag and `--all` has to be."""
+    if bool(names) + (tag is not None) + everything != 1:
+        raise typer.BadParameter("give names, --tag or --all", param_hint="NAME")
+    return list(dict.fromkeys(names or ()))

@@ -59,6 +59,11 @@ def both(at: datetime | None, now: datetime, tz: str | None = None) -> str | Non
     return None if at is None else f"{relative(at, now)} · {local(at, tz)}"
 
 
+def until(at: datetime | None, now: datetime) -> str | None:
+    """`until 2026-10-24 08:00:00 CEST, in 3h10m`; None for None."""
+    return None if at is None else f"until {local(at)}, {relative(at, now)}"
+
+
 def zulu(at: datetime | None) -> str | None:
     """RFC 3339 in UTC, or None."""
     return None if at is None else rfc3339(at)

@@ -14,7 +14,7 @@ from tocsin.cli.options import JsonFlag, Name, Tag, one_of
 from tocsin.cli.reading import read, read_if_any, trigger_called
 from tocsin.cli.reading import triggers as present
 from tocsin.cli.session import Session, now, session_of
-from tocsin.cli.times import both, relative
+from tocsin.cli.times import both, relative, until
 from tocsin.components import VERSIONS
 from tocsin.dedupe import Greatest, strategy_of
 from tocsin.event import Event
@@ -80,8 +80,16 @@ def cells(row: Registration, moment: datetime) -> Iterator[str]:
     yield source(row)
     yield upcoming(row, moment) or "-"
     yield "never" if row.last_fired_at is None else relative(row.last_fired_at, moment)
-    yield row.status(moment)
+    yield standing(row, moment)
     yield f"{row.consecutive_failures} failed" if row.consecutive_failures else "-"
+
+
+def standing(row: Registration, moment: datetime) -> str:
+    """The status; of a pause also when it ends."""
+    status = row.status(moment)
+    if status != "paused" or row.paused_until is None:
+        return status
+    return f"paused, ends {relative(row.paused_until, moment)}"
 
 
 def upcoming(row: Registration, moment: datetime) -> str | None:
@@ -140,12 +148,20 @@ def greatest_id(row: Registration) -> str | None:
     return row.mark.delivery_id if is_ordered and row.mark is not None else None
 
 
+def paused(row: Registration, moment: datetime) -> str | None:
+    """Until when; None when it is not."""
+    if not row.is_paused(moment):
+        return None
+    return until(row.paused_until, moment) or "until it is resumed"
+
+
 def details(row: Registration, moment: datetime) -> Iterator[tuple[str, str | None]]:
     """What is worth a line; what has no value has none."""
     spec, tz = row.spec, documents.zone_of(row.spec.schedule)
     yield "name", spec.name
     yield "status", row.status(moment)
     yield "disabled", row.disabled_reason
+    yield "paused", paused(row, moment)
     yield "source", source(row)
     yield "workflow", f"{spec.workflow} (version {row.workflow_version})"
     yield "next", upcoming(row, moment)

@@ -42,6 +42,14 @@ async def run_fired(paths: Paths, event_id: str, *, environ: Mapping[str, str]) 
             await dispatch(core, event_id)
 
 
+async def recover(paths: Paths, *, environ: Mapping[str, str]) -> None:
+    """Stop what a dead engine left running, and settle it. Raises LockHeld."""
+    holder = new_holder("fire")
+    with hold(paths.lock, holder):
+        async with open_core(paths, owner=holder.owner, environ=environ) as core:
+            await core.recovery.recover()
+
+
 def limits(core: Core) -> EngineSettings:
     """The file's limits; the default ones while the file has mistakes, which must not hold up a fire."""
     try:
@@ -62,6 +70,7 @@ async def dispatch(core: Core, event_id: str) -> None:
             while await core.store.read(lambda tx: is_unfinished(tx, event_id)) or core.claims.live:
                 await pause(ended, TICK_S)  # what another process drops is not announced here
                 ended.clear()
+                await core.controls.pauses.end_over()
                 if not await core.store.read(lambda tx: is_unfinished(tx, event_id)):
                     core.claims.close()
         finally:

@@ -61,7 +61,9 @@ def run_ended(notice: notices.RunEnded) -> tuple[int, str]:
     text = f"{notice.registration}: run {notice.run_id} {notice.run_state} after {length}"
     if notice.error is not None:
         text += f": {notice.error}"
-    if notice.run_state is RunState.CANCELLED and notice.event_state is State.PENDING:
+    if notice.event_state is State.HELD:
+        text += "; its event waits for the end of the pause"
+    elif notice.run_state is RunState.CANCELLED and notice.event_state is State.PENDING:
         text += "; its event waits for the next start"
     elif notice.retry_at is not None:
         text += f"; next attempt at {rfc3339(notice.retry_at)}"
@@ -74,12 +76,26 @@ def disarmed(notice: notices.Disarmed) -> tuple[int, str]:
     return logging.WARNING, f"{notice.registration}: turned off ({notice.reason}): {notice.detail}"
 
 
-def dropped(notice: notices.EventDropped) -> tuple[int, str]:
-    return logging.WARNING, f"{notice.registration}: event {notice.event_id} dropped ({notice.reason})"
+def paused(notice: notices.Paused) -> tuple[int, str]:
+    end = "it is resumed" if notice.until is None else rfc3339(notice.until)
+    return logging.WARNING, f"{notice.registration}: paused until {end}"
+
+
+def resumed(notice: notices.Resumed) -> tuple[int, str]:
+    skipped = f"; planned for the pause and skipped: {notice.skipped}" if notice.skipped else ""
+    waiting = f"; waiting events that go on: {notice.waiting}" if notice.waiting else ""
+    return logging.INFO, f"{notice.registration}: resumed{skipped}{waiting}"
 
 
 def stop_asked(notice: notices.StopAsked) -> tuple[int, str]:
-    return logging.INFO, f"{notice.registration}: stopping event {notice.event_id} ({notice.reason})"
+    return (
+        logging.WARNING,
+        f"{notice.registration}: run of event {notice.event_id} is stopped ({notice.reason})",
+    )
+
+
+def dropped(notice: notices.EventDropped) -> tuple[int, str]:
+    return logging.WARNING, f"{notice.registration}: event {notice.event_id} dropped ({notice.reason})"
 
 
 def recovered(notice: notices.RunRecovered) -> tuple[int, str]:
@@ -120,6 +136,8 @@ WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
     notices.RunStarted: run_started,
     notices.RunEnded: run_ended,
     notices.Disarmed: disarmed,
+    notices.Paused: paused,
+    notices.Resumed: resumed,
     notices.EventDropped: dropped,
     notices.StopAsked: stop_asked,
     notices.RunRecovered: recovered,

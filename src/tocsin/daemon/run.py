@@ -18,7 +18,7 @@ from tocsin.config.paths import make_private
 from tocsin.daemon import logs
 from tocsin.daemon.lock import HomeLock, hold, new_holder
 from tocsin.daemon.reload import Reload
-from tocsin.daemon.watches import HomeWatch, Idle, WakeOnDisarm, catch, has_terminal
+from tocsin.daemon.watches import HomeWatch, Idle, WakeOn, catch, has_terminal
 from tocsin.daemon.wiring import Core, open_core
 from tocsin.daemon.zone import system_zone
 from tocsin.engine.clockwork import Clockwork
@@ -27,6 +27,7 @@ from tocsin.engine.lifecycle import Lifecycle
 from tocsin.engine.sources.files.hub import ObserverHub
 from tocsin.engine.sources.files.source import FilesSource
 from tocsin.errors import Refused
+from tocsin.notices import Disarmed, Paused, Resumed, StopAsked
 from tocsin.registration import Json, Registration
 from tocsin.seams import Source
 from tocsin.settings import EngineSettings, Paths
@@ -137,7 +138,9 @@ class Engine:
         drivers = [Driver(name, once, clock=core.clock, announce=core.bus) for name, once in rounds.items()]
         core.changes.readers.append(self._read)
         core.changes.listeners += [driver.wake for driver in drivers[:3]]
-        core.bus.listeners.append(WakeOnDisarm(drivers[2]).hear)
+        _, dispatch, sources = drivers[:3]
+        core.bus.listeners.append(WakeOn(sources, Disarmed, Paused, Resumed).hear)
+        core.bus.listeners.append(WakeOn(dispatch, StopAsked).hear)
         return drivers
 
     def _read(self, settings: EngineSettings) -> None:

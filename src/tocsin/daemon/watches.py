@@ -12,10 +12,10 @@ from pathlib import Path
 from tocsin.daemon import logs
 from tocsin.engine.driver import TICK_S, Driver
 from tocsin.engine.lifecycle import Lifecycle
-from tocsin.notices import Disarmed, Notice
+from tocsin.notices import Notice
 from tocsin.settings import Paths
-from tocsin.store import events
-from tocsin.store.connection import Store
+from tocsin.store import events, pauses
+from tocsin.store.connection import Store, Tx
 
 
 def has_terminal() -> bool:
@@ -31,11 +31,19 @@ class Idle:
         self._lifecycle = lifecycle
         self._stop = stop
 
-    async def once(self, _now: datetime) -> float:
-        """Look whether anything is held, pending, claimed or settling; a tick until the next look."""
-        if self._lifecycle.is_at_rest and await self._store.read(events.unfinished) == 0:
+    async def once(self, now: datetime) -> float:
+        """Look whether anything is held, pending, claimed or settling; a tick until the next look.
+
+        What a pause holds is left to whoever resumes it.
+        """
+        if self._lifecycle.is_at_rest and await self._store.read(lambda tx: left_to_do(tx, now)) == 0:
             self._stop()
         return TICK_S / 4
+
+
+def left_to_do(tx: Tx, now: datetime) -> int:
+    """How many events run, or will without anybody's doing."""
+    return events.unfinished(tx) - pauses.held(tx, now)
 
 
 class HomeWatch:
@@ -64,16 +72,17 @@ def inode(path: Path) -> tuple[int, int] | None:
     return facts.st_dev, facts.st_ino
 
 
-class WakeOnDisarm:
-    """A trigger that was turned off by itself must not go on watching."""
+class WakeOn:
+    """Wakes a loop by what the engine itself has done: a loop's own tick would come to it a second later."""
 
-    def __init__(self, lifecycle: Driver) -> None:
-        self._lifecycle = lifecycle
+    def __init__(self, driver: Driver, *kinds: type[Notice]) -> None:
+        self._driver = driver
+        self._kinds = kinds
 
     def hear(self, notice: Notice) -> None:
-        """Wake the loop that stops its source."""
-        if isinstance(notice, Disarmed):
-            self._lifecycle.wake()
+        """Wake it for a notice of these kinds."""
+        if isinstance(notice, self._kinds):
+            self._driver.wake()
 
 
 def catch(loop: asyncio.AbstractEventLoop, number: signal.Signals, react: Callable[[], None]) -> None:

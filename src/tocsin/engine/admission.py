@@ -62,7 +62,7 @@ def admit(tx: Tx, occurrence: Occurrence, *, now: datetime, announce: Announce) 
     mismatch = compare(registration, occurrence)
     if mismatch is not None or registration is None:
         return refuse(tx, mismatch, now)
-    off = registration.off_reason(now) or halted(registration, now)
+    off = registration.off_reason(now) or halted(registration, occurrence, now)
     if off is not None:
         return Declined(reason=off)
     found = recognise(tx, registration, occurrence)
@@ -142,21 +142,26 @@ def put(
     return Accepted(event_id=event_id)
 
 
-def halted(registration: Registration, now: datetime) -> str | None:
-    """Why nothing is taken in; what a neighbour has finished is kept for the end of a pause."""
+def halted(registration: Registration, occurrence: Occurrence, now: datetime) -> str | None:
+    """Why nothing is taken in; what is told only once is kept for the end of a pause."""
     reason = registration.halt(now)
-    return None if reason == PAUSED and registration.spec.kind in KEPT else reason
+    is_kept = occurrence.kind in KEPT and occurrence.origin is Origin.LIVE
+    return None if reason == PAUSED and is_kept else reason
 
 
 def placement(
     tx: Tx, registration: Registration, occurrence: Occurrence, *, now: datetime, announce: Announce
 ) -> Placement:
-    """Held in a pause, pending in a free lane or without one; else what the overlap rule says."""
+    """Held in a pause, pending in a free lane or without one; else what the overlap rule says.
+
+    A pause that is over but not ended by anybody yet still holds what came before: nothing overtakes that.
+    """
     lane = lane_of(registration, occurrence, now)
-    if registration.is_paused(now):
-        return Placement(state=State.HELD, lane=lane, reason=PAUSED)
+    paused = registration.paused_at is not None
     if lane is not None and registration.spec.overlap is Overlap.REPLACE:
-        make_way(tx, registration, lane, now=now, announce=announce)
+        make_way(tx, registration, lane, stop=not paused, now=now, announce=announce)
+    if paused:
+        return Placement(state=State.HELD, lane=lane, reason=PAUSED)
     blocker = None if lane is None else lanes.head(tx, lane)
     if blocker is None:
         return Placement(state=State.PENDING, lane=lane)
@@ -216,11 +221,17 @@ def insert(
     return event_id
 
 
-def skip_missed(
-    tx: Tx, registration: Registration, occurrence: Occurrence, *, now: datetime, announce: Announce
+def skip_planned(
+    tx: Tx,
+    registration: Registration,
+    occurrence: Occurrence,
+    reason: str,
+    *,
+    now: datetime,
+    announce: Announce,
 ) -> None:
-    """One `skipped` row for planned instants that the misfire rule lets go."""
-    place = Placement(state=State.SKIPPED, lane=None, reason="misfire")
+    """One `skipped` row for planned instants that make no event: `misfire` or `paused`."""
+    place = Placement(state=State.SKIPPED, lane=None, reason=reason)
     found = recognise(tx, registration, occurrence)
     if isinstance(found, Fresh):
         put(tx, registration, occurrence, place, found, now=now, announce=announce)

@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from tocsin.engine.accept import with_run
 from tocsin.engine.admission import Mismatch, admit
 from tocsin.engine.claims import Claims
-from tocsin.event import Accepted, Answer, Occurrence
+from tocsin.event import Accepted, Answer, Declined, Occurrence
 from tocsin.instants import rfc3339
 from tocsin.seams import Announce, Clock, FileMark
 from tocsin.store import installations
 from tocsin.store.connection import Store, Tx
+
+HALTS: Final = frozenset({"paused", "drifted"})  # as `Registration.halt` says them
 
 
 class StoredBookmarks:
@@ -56,7 +59,10 @@ class StoredBookmarks:
     async def record(
         self, installation_id: str, marks: Sequence[FileMark], occurrences: Sequence[Occurrence]
     ) -> Sequence[Answer]:
-        """Write the marks and accept the occurrences in one transaction. Raises BindingMismatch."""
+        """Write the marks and accept the occurrences in one transaction. Raises BindingMismatch.
+
+        In a pause nothing is written: the source finds the difference again when it goes on.
+        """
         now = self._clock.now()
         answers = await self._store.write(
             lambda tx: self._record(tx, installation_id, marks, occurrences, now)
@@ -75,10 +81,15 @@ class StoredBookmarks:
         now: datetime,
     ) -> Sequence[Answer | Mismatch]:
         answers = [admit(tx, occurrence, now=now, announce=self._announce) for occurrence in occurrences]
-        if not any(isinstance(answer, Mismatch) for answer in answers):
+        if not any(isinstance(answer, Mismatch) or is_for_later(answer) for answer in answers):
             installations.put_marks(tx, installation_id, marks)
         taken = [(claim.event.id, claim.ref.run_id) for claim in self._claims.take(tx, now)]
         return [with_run(answer, taken) if isinstance(answer, Accepted) else answer for answer in answers]
+
+
+def is_for_later(answer: Answer | Mismatch) -> bool:
+    """Whether an occurrence was declined for a time: its trigger is halted, not off."""
+    return isinstance(answer, Declined) and answer.reason in HALTS
 
 
 def rebased(old: Mapping[bytes, FileMark], present: Sequence[FileMark]) -> dict[bytes, FileMark]:

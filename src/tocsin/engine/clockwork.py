@@ -12,20 +12,20 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from tocsin.components import version_of
-from tocsin.engine.admission import admit, skip_missed
+from tocsin.engine.admission import admit, skip_planned
 from tocsin.engine.claims import Claims
 from tocsin.engine.disarming import disarm
 from tocsin.engine.driver import TICK_S
+from tocsin.engine.pausing import resume_over
+from tocsin.engine.planning import next_fire, planned
 from tocsin.errors import InvalidSchedule
 from tocsin.event import Occurrence, Origin
-from tocsin.instants import rfc3339
 from tocsin.notices import Trouble
 from tocsin.registration import DisabledReason, Registration
 from tocsin.retry import CEILING_S
-from tocsin.schedule import Decision, decide, delivery_id, next_after
+from tocsin.schedule import Decision, decide
 from tocsin.seams import Announce
-from tocsin.store import events, installations, journal, registrations
+from tocsin.store import events, installations, journal, pauses, registrations
 from tocsin.store.connection import Store, Tx
 
 BATCH: Final = 500  # one transaction's worth; a longer one would hold up webhooks that wait for their commit
@@ -41,7 +41,7 @@ class Clockwork:
         self._looked: datetime | None = None
 
     async def once(self, now: datetime) -> float:
-        """Fire what is due, end what has expired. Seconds until the next look, 0 when more is due now."""
+        """Fire what is due, end what is over. Seconds until the next look, 0 when more is due now."""
         if self._looked is None or now < self._looked:
             await self._store.write(lambda tx: replan(tx, now))
         self._looked = now
@@ -63,6 +63,7 @@ class Clockwork:
                 now=now,
                 announce=self._announce,
             )
+        resume_over(tx, now, announce=self._announce)
         due = registrations.due(tx, now, limit=BATCH)
         for registration in due:
             self._fire(tx, registration, now)
@@ -82,7 +83,7 @@ class Clockwork:
             skip = planned(
                 registration, decision.skipped.planned_at, Origin.LIVE, missed=decision.skipped.count - 1
             )
-            skip_missed(tx, registration, skip, now=now, announce=self._announce)
+            skip_planned(tx, registration, skip, "misfire", now=now, announce=self._announce)
         registrations.plan_next(tx, registration.id, upcoming)
 
     def _set_aside(self, tx: Tx, registration: Registration, error: InvalidSchedule, now: datetime) -> None:
@@ -111,17 +112,9 @@ def replan(tx: Tx, now: datetime) -> None:
 
 
 def next_look(tx: Tx) -> datetime | None:
-    """The earliest instant at which something is due or expires."""
-    times = [at for at in (registrations.next_due(tx), registrations.next_expiry(tx)) if at is not None]
-    return min(times, default=None)
-
-
-def next_fire(registration: Registration, after: datetime) -> datetime | None:
-    """The schedule's own next instant; None without a schedule or when there is none left."""
-    schedule = registration.spec.schedule
-    if schedule is None:
-        return None
-    return next_after(schedule, after=after, anchor=registration.armed_at)
+    """The earliest instant at which something is due, a pause ends, or something expires."""
+    times = (registrations.next_due(tx), pauses.next_end(tx), registrations.next_expiry(tx))
+    return min((at for at in times if at is not None), default=None)
 
 
 def decision_for(registration: Registration, now: datetime) -> Decision | None:
@@ -143,23 +136,4 @@ def self_fire(registration: Registration) -> Iterator[Occurrence]:
     """The instant that a run named for itself; late is late, but it fires."""
     at = registration.next_fire_at
     if at is not None:
-        yield planned(registration, at, Origin.SELF, delivery=f"self:{registration.next_fire_run}")
-
-
-def planned(
-    registration: Registration, at: datetime, origin: Origin, *, missed: int = 0, delivery: str | None = None
-) -> Occurrence:
-    """A planned instant as an occurrence of its registration's own kind."""
-    return Occurrence(
-        registration_id=registration.id,
-        component=registration.spec.component,
-        component_version=version_of(registration.spec.component) or 0,
-        kind=registration.spec.kind,
-        delivery_id=delivery or delivery_id(registration.schedule_revision, at),
-        occurred_at=at,
-        payload={"planned_at": rfc3339(at), "missed": missed},
-        event_type="planned",
-        origin=origin,
-        planned_at=at,
-        missed=missed,
-    )
+        yield planned(registration, at, Origin.SELF)

@@ -18,6 +18,8 @@ from tocsin.engine.accept import Acceptor, refuse_loop
 from tocsin.engine.applying import Applier, applied, make_plan, secret_name, wanted
 from tocsin.engine.choosing import named, off, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
+from tocsin.engine.pauses import Pauses
+from tocsin.engine.pausing import is_over
 from tocsin.engine.rebinding import Rebinding
 from tocsin.engine.second_thoughts import SecondThoughts
 from tocsin.engine.trigger_state import TriggerStates
@@ -51,7 +53,7 @@ class Applied:
 
 
 class Controls:
-    """The verbs; those about one event stand in `second_thoughts`.
+    """The verbs; those about one event stand in `second_thoughts`, those about pauses in `pauses`.
 
     changed: called after a commit that gave the loops something to look at.
     """
@@ -79,6 +81,7 @@ class Controls:
         self._system_tz = system_tz
         self._changed = changed
         self._applier = Applier(announce=announce, secrets=secrets)
+        self.pauses = Pauses(store=store, clock=clock, announce=announce, changed=lambda: changed(None))
         self.states = TriggerStates(store=store, clock=clock)
         self.rebinding = Rebinding(store=store, clock=clock, changed=lambda: changed(None))
         self.second_thoughts = SecondThoughts(
@@ -127,6 +130,8 @@ class Controls:
         """Record a fire by hand. Raises NotFound, and Refused when it is off or would fire itself."""
         now = self._clock.now()
         registration = await self._store.read(lambda tx: named(tx, name))
+        if is_over(registration, now):
+            await self.pauses.end_over()
         occurrence = by_hand(registration, payload, key or new_id("key", now), cause, now)
         refuse_loop(name, occurrence)
         answer = await self._acceptor.accept(occurrence)

@@ -48,6 +48,7 @@ def requeue(tx: Tx, registration: Registration, now: datetime) -> int:
     dropped = second_thoughts.last_dropped(tx, registration.id)
     for id_, lane in dropped:
         busy = lane is not None and lanes.head(tx, lane) is not None
-        second_thoughts.requeue(tx, id_, busy=busy, now=now)
+        held = "paused" if registration.is_paused(now) else "lane" if busy else None
+        second_thoughts.requeue(tx, id_, held=held, now=now)
         journal.write(tx, "requeued", registration_id=registration.id, event_id=id_, now=now)
     return len(dropped)

@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Final
 
 from tocsin.components import version_of
+from tocsin.engine.planning import next_fire
 from tocsin.errors import Refused
 from tocsin.registration import Registration
-from tocsin.schedule import next_after
 from tocsin.store import installations, journal, registrations
 from tocsin.store.connection import Tx
 
@@ -56,5 +56,4 @@ def go_on(tx: Tx, row: Registration, now: datetime) -> None:
     """Instants that passed in the meantime are not made up for: what they would say had changed."""
     registrations.mark_drift(tx, row.id, None)
     if row.next_fire_at is not None and row.next_fire_at <= now:
-        upcoming = next_after(row.spec.schedule, after=now, anchor=row.armed_at)
-        registrations.plan_next(tx, row.id, upcoming)
+        registrations.plan_next(tx, row.id, next_fire(row, now))

@@ -51,6 +51,7 @@ class Lifecycle:
         self._factories = factories
         self._group = group
         self._running: dict[str, Running] = {}
+        self._resting: dict[str, Running] = {}  # of halted ones: they know how far they had looked
         self._ailments: dict[str, str | None] = {}
 
     def attend(self, notice: Notice) -> None:
@@ -60,23 +61,36 @@ class Lifecycle:
         elif isinstance(notice, SourceRecovered):
             self._ailments[notice.registration] = None
 
-    async def once(self, _now: datetime) -> float:
-        """Start, restart and stop sources as the rows say; a tick until the next look."""
-        wanted = await self._store.read(self._wanted)
+    async def once(self, now: datetime) -> float:
+        """Start, restart and stop sources as the rows say; a tick until the next look.
+
+        The source of a halted one is stopped but kept, so that running it again tells what has changed
+        meanwhile, as if it had only been slow to look.
+        """
+        rows = await self._store.read(self._active)
         for id_, running in list(self._running.items()):
-            if running.settings != settings_of(wanted.get(id_)):
+            row = rows.get(id_)
+            if running.settings != settings_of(row) or is_halted(row, now):
                 await self._stop(id_)
-        for id_, registration in wanted.items():
-            if id_ not in self._running:
+                self._resting[id_] = running
+        self._resting = {
+            id_: rest for id_, rest in self._resting.items() if rest.settings == settings_of(rows.get(id_))
+        }
+        for id_, registration in rows.items():
+            if id_ not in self._running and not is_halted(registration, now):
                 self._start(registration)
         await self._write_ailments()
         return TICK_S
 
-    def _wanted(self, tx: Tx) -> dict[str, Registration]:
+    def _active(self, tx: Tx) -> dict[str, Registration]:
         return {row.id: row for component in self._factories for row in registrations.active(tx, component)}
 
+    def _source(self, registration: Registration) -> Source:
+        rest = self._resting.pop(registration.id, None)
+        return self._factories[registration.spec.component](registration) if rest is None else rest.source
+
     def _start(self, registration: Registration) -> None:
-        source, name = self._factories[registration.spec.component](registration), registration.spec.name
+        source, name = self._source(registration), registration.spec.name
         failed = asyncio.Event()
         task = self._group.create_task(self._supervise(source, name, failed), name=f"source-{name}")
         self._ailments.setdefault(name, None)  # an earlier engine's word for what ailed it
@@ -148,6 +162,11 @@ def write_ailments(tx: Tx, ailments: Mapping[str, str | None], components: Conta
         registration = registrations.by_name(tx, name)
         if registration is not None and registration.spec.component in components:
             installations.trouble(tx, registration.installation_id, error)
+
+
+def is_halted(registration: Registration | None, now: datetime) -> bool:
+    """Whether an active one is to watch nothing for a time."""
+    return registration is not None and registration.halt(now) is not None
 
 
 def settings_of(registration: Registration | None) -> Settings:

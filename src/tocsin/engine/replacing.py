@@ -19,14 +19,19 @@ from tocsin.store.connection import Tx
 REPLACED: Final = "replaced"
 
 
-def make_way(tx: Tx, registration: Registration, lane: str, *, now: datetime, announce: Announce) -> None:
-    """Drop what waits in the lane of this trigger, have stopped what runs; the run ends before the next."""
+def make_way(
+    tx: Tx, registration: Registration, lane: str, *, stop: bool, now: datetime, announce: Announce
+) -> None:
+    """Drop what waits in the lane of this trigger, and have stopped what runs; that ends before the next.
+
+    stop: False lets what runs go on, for nothing follows it yet.
+    """
     name = registration.spec.name
     for id_, state in lanes.members(tx, lane, registration.id):
         if state is not State.CLAIMED:
             events.drop(tx, id_, REPLACED, now)
             tx.after_commit(partial(announce, EventDropped(event_id=id_, registration=name, reason=REPLACED)))
-        elif second_thoughts.request_cancel(tx, id_, REPLACED, now):
+        elif stop and second_thoughts.request_cancel(tx, id_, REPLACED, now):
             tx.after_commit(partial(announce, StopAsked(event_id=id_, registration=name, reason=REPLACED)))
         else:
             continue

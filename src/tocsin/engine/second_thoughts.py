@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 
 from tocsin.engine.accept import refuse_loop
-from tocsin.engine.admission import admit
+from tocsin.engine.admission import PAUSED, admit
 from tocsin.engine.choosing import event_with_id, refuse_off
 from tocsin.errors import Refused
 from tocsin.event import UNFINISHED, Accepted, Cause, Event, Occurrence, Origin, State
@@ -129,6 +129,8 @@ def retry(tx: Tx, event: Event, now: datetime) -> None:
 
 def instead(event: Event) -> str:
     """What a person can do about an event that cannot be retried."""
+    if event.state is State.HELD and event.reason == PAUSED:
+        return f"`tocsin resume {event.registration}` lets it go on"
     if event.state is State.HELD:
         return "it runs when its turn comes"
     if event.state is State.CLAIMED:

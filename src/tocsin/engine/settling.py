@@ -45,6 +45,11 @@ class End:
     settlement: Settlement
     now: datetime
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether its trigger was paused meanwhile: another attempt waits for the end of that."""
+        return self.registration.is_paused(self.now)
+
 
 class Settler:
     """Settles claims; the freed seat is taken again in the same transaction."""
@@ -83,7 +88,7 @@ class Settler:
         stop = end.settlement.disarm
         if stop is not None:
             disarm(tx, end.registration, stop.reason, stop.detail, now=end.now, announce=self._announce)
-        if isinstance(end.settlement.ending, Done | GaveUp | Dropped):
+        if end.is_paused or isinstance(end.settlement.ending, Done | GaveUp | Dropped):
             lanes.promote(tx, end.event.lane, end.now)
         if isinstance(end.settlement.ending, Done | GaveUp):
             for occurrence in occurrences(ended(end), registrations.active(tx, COMPONENT)):
@@ -120,15 +125,19 @@ def standing_of(event: Event) -> Standing:
 
 def end_event(tx: Tx, end: End) -> bool:
     """Move the event on, if it is still this claim's."""
-    id_, claim_id = end.ref.event_id, end.ref.claim_id
-    match end.settlement.ending:
-        case RetryAt(at=at, reason=reason):
-            return events.retry(tx, id_, claim_id=claim_id, at=at, reason=reason, given_back=False)
-        case Released(at=at, reason=reason):
-            return events.retry(tx, id_, claim_id=claim_id, at=at, reason=reason, given_back=True)
-        case ending:
-            state, why = ended_state(ending)
-            return events.settle(tx, id_, claim_id=claim_id, state=state, reason=why, now=end.now)
+    id_, claim_id, ending = end.ref.event_id, end.ref.claim_id, end.settlement.ending
+    if not isinstance(ending, RetryAt | Released):
+        state, why = ended_state(ending)
+        return events.settle(tx, id_, claim_id=claim_id, state=state, reason=why, now=end.now)
+    return events.retry(
+        tx,
+        id_,
+        claim_id=claim_id,
+        state=State.HELD if end.is_paused else State.PENDING,
+        at=ending.at,
+        reason="paused" if end.is_paused else ending.reason,
+        given_back=isinstance(ending, Released),
+    )
 
 
 def ended_state(ending: Done | GaveUp | Dropped) -> tuple[State, str | None]:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from tocsin.engine.arguments import Arguments, event_ids, flag, instant, names, optional, text
 from tocsin.engine.controls import Applied, Controls
 from tocsin.errors import BadRequest, ConfigInvalid, Problem, Refused, TocsinError
 from tocsin.event import Cause, Event
@@ -19,7 +20,6 @@ from tocsin.settings import MIB
 
 PAYLOAD_CAP: Final = 4 * MIB  # as for webhooks: every run of the event is handed it
 
-Arguments: TypeAlias = Mapping[str, Any]
 Verb: TypeAlias = Callable[[Controls, Arguments], Awaitable[Json]]
 
 
@@ -78,6 +78,26 @@ async def disable(controls: Controls, arguments: Arguments) -> Json:
     return await controls.disable(names(arguments), tag=optional(arguments, "tag"))
 
 
+async def pause(controls: Controls, arguments: Arguments) -> Json:
+    """names, tag, all, until -> names."""
+    tag, until = optional(arguments, "tag"), instant(arguments, "until")
+    return await controls.pauses.pause(
+        names(arguments), tag=tag, everything=flag(arguments, "all"), until=until
+    )
+
+
+async def resume(controls: Controls, arguments: Arguments) -> Json:
+    """names, tag, all -> names of those that were paused."""
+    tag, everything = optional(arguments, "tag"), flag(arguments, "all")
+    return await controls.pauses.resume(names(arguments), tag=tag, everything=everything)
+
+
+async def panic(controls: Controls, _arguments: Arguments) -> Json:
+    """-> paused, stopping (event ids)."""
+    done = await controls.pauses.panic()
+    return {"paused": done.paused, "stopping": list(done.stopping)}
+
+
 async def token(controls: Controls, arguments: Arguments) -> Json:
     """name, rotate -> token."""
     return {"token": await controls.token(text(arguments, "name"), rotate=flag(arguments, "rotate"))}
@@ -119,6 +139,9 @@ VERBS: Final[Mapping[str, Verb]] = {
     "remove": remove,
     "enable": enable,
     "disable": disable,
+    "pause": pause,
+    "resume": resume,
+    "panic": panic,
     "token": token,
     "set_state": set_state,
     "rebind": rebind,
@@ -126,50 +149,6 @@ VERBS: Final[Mapping[str, Verb]] = {
     "retry": retry,
     "replay": replay,
 }
-
-
-def text(arguments: Arguments, key: str) -> str:
-    """A string that has to be there. Raises BadRequest."""
-    value = arguments.get(key)
-    if not isinstance(value, str):
-        raise BadRequest(f"{key}: expected a string, got {value!r}")
-    if any("\ud800" <= char <= "\udfff" for char in value):
-        raise BadRequest(f"{key}: {value!r} is no text: it has half a surrogate pair")
-    return value
-
-
-def flag(arguments: Arguments, key: str) -> bool:
-    """True or false; false when left out. Raises BadRequest."""
-    value = arguments.get(key)
-    if not isinstance(value, bool | None):
-        raise BadRequest(f"{key}: expected true or false, got {value!r}")
-    return value is True
-
-
-def optional(arguments: Arguments, key: str) -> str | None:
-    """A string that may be left out. Raises BadRequest."""
-    return None if arguments.get(key) is None else text(arguments, key)
-
-
-def names(arguments: Arguments) -> list[str]:
-    """A list of names; none when left out. Raises BadRequest."""
-    return texts(arguments, "names")
-
-
-def event_ids(arguments: Arguments) -> list[str]:
-    """Whole ids of events, at least one, each once. Raises BadRequest."""
-    found = list(dict.fromkeys(texts(arguments, "events")))
-    if not found:
-        raise BadRequest("events: expected the ids of events, got none")
-    return found
-
-
-def texts(arguments: Arguments, key: str) -> list[str]:
-    """A list of strings; none when left out. Raises BadRequest."""
-    found = arguments.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise BadRequest(f"{key}: expected a list of strings, got {found!r}")
-    return found
 
 
 def standings(found: Sequence[Event]) -> Json:

@@ -194,12 +194,18 @@ def settle(tx: Tx, id_: str, *, claim_id: str, state: State, reason: str | None,
     return changed == 1
 
 
-def retry(tx: Tx, id_: str, *, claim_id: str, at: datetime, reason: str | None, given_back: bool) -> bool:
-    """Back to pending. given_back: the attempt does not count. False when the claim is no longer this one."""
+def retry(
+    tx: Tx, id_: str, *, claim_id: str, state: State, at: datetime, reason: str | None, given_back: bool
+) -> bool:
+    """Back to pending, or held with its wait going on. False when the claim is no longer this one.
+
+    given_back: the attempt does not count.
+    """
     changed = tx.run(
         "events.retry",
         id=id_,
         claim_id=claim_id,
+        state=state,
         next_fire_at=microseconds(at),
         reason=reason,
         given_back=int(given_back),

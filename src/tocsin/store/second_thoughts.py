@@ -19,15 +19,15 @@ def last_dropped(tx: Tx, registration_id: str) -> Sequence[tuple[str, str | None
     return [(row["id"], row["lane"]) for row in rows]
 
 
-def requeue(tx: Tx, id_: str, *, busy: bool, now: datetime) -> None:
-    """Bring a dropped event back: held when its lane is busy, else claimable at once."""
-    state, reason, next_fire_at = place(busy=busy, now=now)
+def requeue(tx: Tx, id_: str, *, held: str | None, now: datetime) -> None:
+    """Bring a dropped event back: held for this reason, claimable at once without one."""
+    state, reason, next_fire_at = place(held, now)
     tx.run("events.requeue", id=id_, state=state, reason=reason, next_fire_at=next_fire_at)
 
 
 def revive(tx: Tx, id_: str, *, busy: bool, now: datetime) -> None:
     """Give a failed event one attempt more: held when its lane is busy, else claimable at once."""
-    state, reason, next_fire_at = place(busy=busy, now=now)
+    state, reason, next_fire_at = place("lane" if busy else None, now)
     tx.run("events.revive", id=id_, state=state, reason=reason, next_fire_at=next_fire_at)
 
 
@@ -41,6 +41,6 @@ def request_cancel(tx: Tx, id_: str, reason: str, now: datetime) -> bool:
     return tx.run("events.request_cancel", id=id_, reason=reason, now=microseconds(now)) == 1
 
 
-def place(*, busy: bool, now: datetime) -> tuple[State, str | None, int | None]:
+def place(held: str | None, now: datetime) -> tuple[State, str | None, int | None]:
     """State, reason and due time of an event that comes back."""
-    return (State.HELD, "lane", None) if busy else (State.PENDING, None, microseconds(now))
+    return (State.PENDING, None, microseconds(now)) if held is None else (State.HELD, held, None)

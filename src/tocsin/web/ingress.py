@@ -23,7 +23,17 @@ from tocsin.web.delivery_ids import DeliveryId, DeliveryIds, id_header
 from tocsin.web.disclosure import safe_headers, safe_query
 from tocsin.web.guards import LOGGER, is_over_socket
 from tocsin.web.reading import HARD_LIMIT, read_body, refuse_declared
-from tocsin.web.refusals import DRAINING_RETRY_S, STORE_RETRY_S, bad_body, gone, not_found, unavailable
+from tocsin.web.refusals import (
+    DRAINING_RETRY_S,
+    LONGEST_RETRY_S,
+    STORE_RETRY_S,
+    bad_body,
+    gone,
+    left_of,
+    not_found,
+    paused,
+    unavailable,
+)
 
 COMPONENT: Final = "webhook"
 TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")  # base64url (RFC 4648), as `identity.new_token` makes them
@@ -69,10 +79,16 @@ class Ingress:
         return min(own if isinstance(own, int) else self._context.settings.body_limit, HARD_LIMIT)
 
     def _refuse_off(self, row: Registration) -> None:
-        if row.off_reason(self._context.clock.now()) is not None:
+        now = self._context.clock.now()
+        if row.off_reason(now) is not None:
             raise gone()
+        if row.is_paused(now):
+            raise paused(retry_after_s=left_of(row.paused_until, now))
         if not self._context.is_accepting():
             raise unavailable("the engine is about to stop; send it again", retry_after_s=DRAINING_RETRY_S)
+        if row.halt(now) is not None:
+            message = "this trigger waits for its owner; send it again later"
+            raise unavailable(message, retry_after_s=LONGEST_RETRY_S)
 
     async def _take(
         self, request: web.Request, row: Registration, payload: Json, body: bytes
@@ -92,7 +108,15 @@ class Ingress:
             safe_headers=safe_headers(request.headers.items()),
             safe_query=safe_query(request.query.items()),
         )
-        return self._answer(request, id_, await self._accept(occurrence))
+        given = await self._accept(occurrence)
+        if isinstance(given, Declined):  # it was turned off or paused a moment ago
+            await self._refuse_declined(row)
+        return self._answer(request, id_, given)
+
+    async def _refuse_declined(self, row: Registration) -> None:
+        changed = await self._context.store.read(lambda tx: registrations.by_id(tx, row.id))
+        if changed is not None:
+            self._refuse_off(changed)
 
     async def _accept(self, occurrence: Occurrence) -> Answer:
         try:

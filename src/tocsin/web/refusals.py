@@ -7,13 +7,16 @@ INTERFACE section 6, and `internal`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
+from math import ceil
 from typing import Final
 
 from tocsin.errors import TocsinError
 
 DRAINING_RETRY_S: Final = 10  # a restart takes seconds
 STORE_RETRY_S: Final = 60  # a full disk takes somebody's hand
+LONGEST_RETRY_S: Final = 3600  # DESIGN section 6; senders that are told more tend to give up
 
 
 class Code(StrEnum):
@@ -22,6 +25,7 @@ class Code(StrEnum):
     NOT_FOUND = "not_found"
     PAYLOAD_TOO_LARGE = "payload_too_large"
     GONE = "gone"
+    PAUSED = "paused"
     BAD_BODY = "bad_body"
     UNAVAILABLE = "unavailable"
     METHOD_NOT_ALLOWED = "method_not_allowed"
@@ -75,6 +79,12 @@ def gone() -> Refusal:
     return Refusal(410, Code.GONE, "this trigger is off and takes no deliveries")
 
 
+def paused(*, retry_after_s: int) -> Refusal:
+    """503: nothing was recorded; the sender may come again when the pause is over."""
+    message = "this trigger is paused; send it again later"
+    return Refusal(503, Code.PAUSED, message, {"Retry-After": str(retry_after_s)})
+
+
 def unavailable(message: str, *, retry_after_s: int) -> Refusal:
     """503: nothing was recorded; the same delivery may come again."""
     return Refusal(503, Code.UNAVAILABLE, message, {"Retry-After": str(retry_after_s)})
@@ -98,3 +108,10 @@ def forbidden_host() -> Refusal:
 def forbidden_origin() -> Refusal:
     """403: a web page may not speak here."""
     return Refusal(403, Code.FORBIDDEN_ORIGIN, "requests made by a web page are refused")
+
+
+def left_of(end: datetime | None, now: datetime) -> int:
+    """Whole seconds to come again after: what is left until then, from a second to an hour. None: an hour."""
+    if end is None:
+        return LONGEST_RETRY_S
+    return max(1, min(ceil((end - now).total_seconds()), LONGEST_RETRY_S))

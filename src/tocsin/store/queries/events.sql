@@ -125,9 +125,10 @@ SELECT CASE
 END AS next_fire_at;
 
 -- name: events.unstick
--- The clock was set back: what was due is due, and no retry waits longer than the longest back-off.
+-- The clock was set back: what was due is due, and no retry waits longer than the longest back-off, in a pause neither.
 UPDATE events SET next_fire_at = :now
-WHERE state = 'pending' AND turn IS NULL AND (next_fire_at > :latest OR (reason IS NULL AND next_fire_at > :now));
+WHERE state IN ('held', 'pending') AND turn IS NULL
+  AND (next_fire_at > :latest OR (state = 'pending' AND reason IS NULL AND next_fire_at > :now));
 
 -- name: events.claim
 -- An owner takes a ready event.
@@ -148,9 +149,9 @@ UPDATE events SET
 WHERE id = :id AND claim_id = :claim_id AND state = 'claimed';
 
 -- name: events.retry
--- Back to the queue, if it is still this claim's; `given_back` is 1 for an attempt that does not count.
+-- Back to the queue, or held, if it is still this claim's; `given_back` is 1 for an attempt that does not count.
 UPDATE events SET
-  state = 'pending', reason = :reason, next_fire_at = :next_fire_at, attempts = attempts - :given_back,
+  state = :state, reason = :reason, next_fire_at = :next_fire_at, attempts = attempts - :given_back,
   claim_id = NULL, claim_owner = NULL, claimed_at = NULL
 WHERE id = :id AND claim_id = :claim_id AND state = 'claimed';
 
