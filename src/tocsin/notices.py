@@ -70,6 +70,16 @@ class Disarmed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventsDeferred:
+    """A trigger's waiting events may not run before then; those that join them are not told of."""
+
+    registration: str
+    reason: str
+    events: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventDropped:
     """An event will not run; reason says why."""
 
@@ -144,6 +154,7 @@ Notice: TypeAlias = (
     | RunStarted
     | RunEnded
     | Disarmed
+    | EventsDeferred
     | EventDropped
     | StopAsked
     | RunRecovered

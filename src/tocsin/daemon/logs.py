@@ -74,6 +74,11 @@ def disarmed(notice: notices.Disarmed) -> tuple[int, str]:
     return logging.WARNING, f"{notice.registration}: turned off ({notice.reason}): {notice.detail}"
 
 
+def deferred(notice: notices.EventsDeferred) -> tuple[int, str]:
+    what = "an event waits" if notice.events == 1 else f"{notice.events} events wait"
+    return logging.WARNING, f"{notice.registration}: {what} until {rfc3339(notice.until)}: {notice.reason}"
+
+
 def dropped(notice: notices.EventDropped) -> tuple[int, str]:
     return logging.WARNING, f"{notice.registration}: event {notice.event_id} dropped ({notice.reason})"
 
@@ -112,6 +117,7 @@ WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
     notices.RunStarted: run_started,
     notices.RunEnded: run_ended,
     notices.Disarmed: disarmed,
+    notices.EventsDeferred: deferred,
     notices.EventDropped: dropped,
     notices.RunRecovered: recovered,
     notices.SourceFailed: source_failed,
