@@ -35,6 +35,8 @@ COMMANDS = [
     "cancel",
     "retry",
     "replay",
+    "once",
+    "costs",
     "next",
     "url",
     "state",

@@ -18,6 +18,7 @@ from tocsin.engine.accept import Acceptor, refuse_loop
 from tocsin.engine.applying import Applier, applied, make_plan, secret_name
 from tocsin.engine.choosing import named, off, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
+from tocsin.engine.once import Once
 from tocsin.engine.second_thoughts import SecondThoughts
 from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import ConfigInvalid, Problem, Refused
@@ -78,6 +79,7 @@ class Controls:
         self._changed = changed
         self._applier = Applier(announce=announce, secrets=secrets)
         self.states = TriggerStates(store=store, clock=clock)
+        self.once = Once(store=store, clock=clock)
         self.second_thoughts = SecondThoughts(
             store=store, clock=clock, announce=announce, changed=lambda: changed(None)
         )
