@@ -111,10 +111,10 @@ def test_tests_of_a_trigger_cost_nothing(spent: Home) -> None:
 def test_show_tells_how_far_a_budget_is_used_up(spent: Home) -> None:
     shown = spent.ok("show", "b").out
     assert "$1.000000001 of $5.00 this week" in shown
-    assert "budget again" in shown
+    assert "next period" in shown
     assert "10 runs an hour" in shown
     assert spent.ok("show", "b", "--json").json["max_usd"] == 5
-    assert "budget" not in spent.ok("show", "a").out
+    assert "spent" not in spent.ok("show", "a").out
     assert spent.ok("show", "a", "--json").json["max_usd"] is None
 
 

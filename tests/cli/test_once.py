@@ -35,6 +35,7 @@ def steps(bare: Home, tmp_path: Path) -> Home:
     """A trigger whose command is the script that `fire` writes."""
     bare.path.mkdir(mode=0o700)
     bare.config.write_text(CONFIG.format(script=tmp_path / "script", source=SOURCE))
+    bare.ok("apply")
     return bare
 
 
@@ -90,8 +91,7 @@ def test_a_key_alone_answers_0_the_first_time_and_1_from_then_on(steps: Home) ->
 def test_as_json(steps: Home) -> None:
     first = "tocsin once k --json -- sh -c 'echo loud >&2; echo [1]'"
     script = f"{first}; tocsin once k --json -- true; tocsin once k --json"
-    fired, _ = fire(steps, script)
-    out = (steps.path / "logs" / f"{fired['run_id']}.log").read_text()
+    fired, out = fire(steps, script)
     assert out.count('"result": [\n    1\n  ]') == 3
     assert (out.count('"first": true'), out.count('"first": false')) == (1, 2)
     assert out.count(f'"run_id": "{fired["run_id"]}"') == 3

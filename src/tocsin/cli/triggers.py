@@ -144,8 +144,8 @@ def spending(row: Registration, spent: int, moment: datetime) -> Iterator[tuple[
     from tocsin.budget import begins_again, spent_of
 
     yield "spent", spent_of(spent, budget)
-    yield "budget from", both(row.budget_from, moment, budget.tz)
-    yield "budget again", both(begins_again(budget, moment), moment, budget.tz)
+    yield "counted from", both(row.budget_from, moment, budget.tz)
+    yield "next period", both(begins_again(budget, moment), moment, budget.tz)
 
 
 def greatest_id(row: Registration) -> str | None:
