@@ -150,15 +150,45 @@ async def test_the_hour_outlives_the_engine(open_engine: Rig) -> None:
         assert after.taken == []
 
 
-async def test_another_limit_holds_from_the_next_look_on(open_engine: Rig) -> None:
-    row = await open_engine.add(limited(1))
+@pytest.mark.parametrize(
+    ("line", "count"), [("max_runs_per_hour = 3", 2), ("", 4), ("max_runs_per_hour = 1", 0)]
+)
+async def test_an_edited_limit_holds_at_once_also_for_what_was_put_off(
+    open_engine: Rig, line: str, count: int
+) -> None:
+    config = (
+        '[workflows.w]\ncommand = ["true"]\n[triggers.t]\nworkflow = "w"\nmanual = true\noverlap = "allow"\n'
+    )
+    await open_engine.apply(config + "max_runs_per_hour = 1\n")
+    row = await open_engine.named("t")
     await fill_hour(open_engine, row, 1)
-    open_engine.claims.close()
-    await open_engine.accept(row, "over")
-    await open_engine.count("UPDATE registrations SET max_runs_per_hour = 2 RETURNING 1")
-    open_engine.open()
-    await open_engine.take()
-    assert len(open_engine.taken) == 1
+    for n in range(4):
+        await open_engine.accept(row, f"over {n}")
+    assert open_engine.taken == []
+    await open_engine.apply(config + line + "\n")
+    await open_engine.look()
+    assert [claim.event.delivery_id for claim in open_engine.taken] == [f"over {n}" for n in range(count)]
+
+
+async def test_turns_that_were_not_used_put_nobody_back(rig: Rig) -> None:
+    """However many wait, the one that may run stands in its turn beside a neighbour that is never idle."""
+    rig.claims.settings = limits(total=1)
+    few, many = await rig.add(limited(1, name="few")), await rig.add(spec("many", overlap=Overlap.ALLOW))
+    for n in range(200):
+        await rig.accept(few, f"few {n}")
+        await rig.accept(many, f"many {n}")
+    rig.open()
+    await rig.take()
+    order = []
+    for n in range(40):
+        claim = rig.taken.pop(0)
+        order.append(claim.registration.spec.name)
+        await rig.settle(claim, succeeded())
+        if n % 10 == 9:
+            rig.clock.advance(HOUR)
+            await rig.look()
+    shares = [order[start : start + 10].count("few") for start in (0, 10, 20, 30)]
+    assert shares == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

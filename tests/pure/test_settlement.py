@@ -361,6 +361,6 @@ class TestBudget:
         assert settle(ON, Standing(attempts=1, spent=10**18), succeeded(), now=NOW).disarm is None
 
     def test_it_is_named_before_the_other_reasons(self) -> None:
-        """One `enable` then lifts them all; after another reason's the budget would disarm it at once again."""
+        """One `enable` then lifts them all; else the budget would disarm it at once again."""
         last = replace(self.POOR, spec=replace(self.POOR.spec, max_runs=1))
         assert settle(last, Standing(attempts=1, spent=NANOS), succeeded(), now=NOW).disarm == self.GONE

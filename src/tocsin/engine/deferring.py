@@ -11,7 +11,7 @@ from tocsin.instants import rfc3339
 from tocsin.notices import EventsDeferred
 from tocsin.registration import Json, Registration
 from tocsin.seams import Announce
-from tocsin.store import deferring, journal, runs
+from tocsin.store import deferring, journal, runs, turns
 from tocsin.store.connection import Tx
 
 HOUR: Final = timedelta(hours=1)
@@ -35,6 +35,7 @@ def put_off(
     tx: Tx, event: Event, registration: Registration, at: datetime, *, now: datetime, announce: Announce
 ) -> None:
     """Nothing pending of the trigger is claimable before then. Told once, not for each that joins later."""
+    turns.forget(tx, registration.id)
     if deferring.is_waiting(tx, registration.id, RATE, now):
         deferring.put_off(tx, event.id, at, RATE)
         return
@@ -52,3 +53,9 @@ def put_off(
     )
     notice = EventsDeferred(registration=registration.spec.name, reason=reason, events=count, until=at)
     tx.after_commit(partial(announce, notice))
+
+
+def let_go(tx: Tx, before: Registration, limit: int | None, now: datetime) -> None:
+    """Another limit: what the old one had put off is looked at anew."""
+    if before.spec.max_runs_per_hour != limit:
+        deferring.resume(tx, before.id, RATE, now)

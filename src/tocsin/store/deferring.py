@@ -18,6 +18,11 @@ def put_off(tx: Tx, id_: str, at: datetime, reason: str) -> None:
     tx.run("events.put_off", id=id_, at=microseconds(at), reason=reason)
 
 
+def resume(tx: Tx, registration_id: str, reason: str, now: datetime) -> None:
+    """What was put off for this reason is due."""
+    tx.run("events.resume", registration_id=registration_id, reason=reason, now=microseconds(now))
+
+
 def is_waiting(tx: Tx, registration_id: str, reason: str, now: datetime) -> bool:
     """Whether something pending of a trigger still waits for its time, for this reason."""
     found = tx.one(
