@@ -87,6 +87,16 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventsDeferred:
+    """A trigger's waiting events may not run before then; those that join them are not told of."""
+
+    registration: str
+    reason: str
+    events: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventDropped:
     """An event will not run; reason says why."""
 
@@ -170,6 +180,7 @@ Notice: TypeAlias = (
     | Disarmed
     | Paused
     | Resumed
+    | EventsDeferred
     | EventDropped
     | StopAsked
     | RunRecovered

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final, TypeAlias
 
+from tocsin.budget import is_used_up, spent_of
 from tocsin.errors import InvalidSchedule
 from tocsin.registration import DisabledReason, Registration
 from tocsin.retry import backoff
@@ -103,11 +104,13 @@ class Standing:
 
     attempts: how many it has had, this one included (counted by the claim). limit: its last attempt
     where a person allowed one more, else None. cancelled: why it is to be stopped, None when it is not.
+    spent: what counts against the trigger's budget, in billionths of a dollar, this run's cost included.
     """
 
     attempts: int
     limit: int | None = None
     cancelled: str | None = None
+    spent: int = 0
 
 
 def settle(registration: Registration, standing: Standing, outcome: Outcome, *, now: datetime) -> Settlement:
@@ -120,9 +123,12 @@ def settle(registration: Registration, standing: Standing, outcome: Outcome, *, 
     if standing.cancelled is not None:
         outcome = stopped(outcome)
     if outcome.verdict is Verdict.SUCCEEDED:
-        return succeeded(registration, next_fire, now)
-    ending = after_failure(registration, standing, outcome, now)
-    return failed(registration, ending, outcome, now=now, next_fire=next_fire)
+        settlement = succeeded(registration, next_fire, now)
+    else:
+        ending = after_failure(registration, standing, outcome, now)
+        settlement = failed(registration, ending, outcome, now=now, next_fire=next_fire)
+    broke = overspent(registration, standing.spent)
+    return settlement if broke is None else replace(settlement, disarm=broke)
 
 
 def spoilt(outcome: Outcome, error: str) -> Outcome:
@@ -209,6 +215,14 @@ def too_many_failures(registration: Registration) -> Disarm | None:
     if failures < limit:
         return None
     return Disarm(reason=DisabledReason.FAILURES, detail=f"{failures} failed attempts in a row")
+
+
+def overspent(registration: Registration, spent: int) -> Disarm | None:
+    """Disarm when the budget is used up, however the run ended; a retry would be dropped with it."""
+    budget = registration.spec.budget
+    if budget is None or not is_used_up(budget, spent):
+        return None
+    return Disarm(reason=DisabledReason.BUDGET, detail=spent_of(spent, budget))
 
 
 def expiring(registration: Registration, next_fire: SelfSchedule | None, now: datetime) -> Disarm | None:

@@ -38,6 +38,8 @@ COMMANDS = [
     "cancel",
     "retry",
     "replay",
+    "once",
+    "costs",
     "next",
     "url",
     "state",

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import failed, succeeded
-from tocsin.registration import Cron, DisabledReason, Json, Kind, Registration, TriggerSpec
+from tocsin.registration import (
+    NANOS,
+    Budget,
+    BudgetPeriod,
+    Cron,
+    DisabledReason,
+    Json,
+    Kind,
+    Registration,
+    TriggerSpec,
+)
 from tocsin.runs import Outcome, Outputs, RunState, Verdict
 from tocsin.schedule import SelfSchedule
 from tocsin.settlement import (
@@ -327,3 +337,30 @@ def test_whatever_happens_only_an_ended_event_plans_a_next_fire(found: Settlemen
 def test_absent_and_null_outputs_differ() -> None:
     assert outcome(Verdict.SUCCEEDED).outputs == Outputs()
     assert outcome(Verdict.SUCCEEDED, state=None).outputs.present == {"state"}
+
+
+class TestBudget:
+    """spent counts this run; reaching max_usd is enough, however the run ended."""
+
+    POOR = replace(
+        ON, spec=replace(ON.spec, budget=Budget(max_nanos=NANOS, period=BudgetPeriod.DAY, tz="UTC"))
+    )
+    GONE = Disarm(reason=DisabledReason.BUDGET, detail="$1.00 of $1.00 today")
+
+    @pytest.mark.parametrize("verdict", list(Verdict))
+    def test_what_is_used_up_disarms(self, verdict: Verdict) -> None:
+        found = settle(self.POOR, Standing(attempts=1, spent=NANOS), outcome(verdict), now=NOW)
+        assert found.disarm == self.GONE
+        assert replace(found, disarm=None) == settle(ON, Standing(attempts=1), outcome(verdict), now=NOW)
+
+    def test_what_is_left_does_not(self) -> None:
+        found = settle(self.POOR, Standing(attempts=1, spent=NANOS - 1), succeeded(), now=NOW)
+        assert found.disarm is None
+
+    def test_without_a_budget_money_is_no_matter(self) -> None:
+        assert settle(ON, Standing(attempts=1, spent=10**18), succeeded(), now=NOW).disarm is None
+
+    def test_it_is_named_before_the_other_reasons(self) -> None:
+        """One `enable` then lifts them all; else the budget would disarm it at once again."""
+        last = replace(self.POOR, spec=replace(self.POOR.spec, max_runs=1))
+        assert settle(last, Standing(attempts=1, spent=NANOS), succeeded(), now=NOW).disarm == self.GONE

@@ -8,7 +8,7 @@ from tocsin.cli.times import zulu
 from tocsin.duration import format_duration
 from tocsin.event import UNFINISHED, Event
 from tocsin.instants import MICROSECOND, rfc3339
-from tocsin.registration import At, Cron, DisabledReason, Every, Json, Kind, Registration, Schedule
+from tocsin.registration import NANOS, At, Cron, DisabledReason, Every, Json, Kind, Registration, Schedule
 from tocsin.runs import Run
 
 
@@ -39,7 +39,7 @@ def registration(row: Registration, now: datetime) -> dict[str, Json]:
         "max_attempts": spec.max_attempts,
         "max_runs": spec.max_runs,
         "expires_at": zulu(spec.expires_at),
-        "max_usd": None,  # there are no budgets yet
+        "max_usd": None if spec.budget is None else spec.budget.max_nanos / NANOS,
         "tags": list(spec.tags),
         "config": dict(spec.config),
         "state": row.state,

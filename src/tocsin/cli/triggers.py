@@ -123,11 +123,11 @@ def show(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
     Example: tocsin show brief
     """
     session, moment = session_of(context), now()
-    row, recent = read(session, lambda tx: with_recent(tx, name))
+    row, recent, spent = read(session, lambda tx: with_recent(tx, name, moment))
     if as_json:
         render.document(documents.registration(row, moment))
         return
-    render.facts(details(row, moment))
+    render.facts([*details(row, moment), *spending(row, spent, moment)])
     if recent:
         render.write("\n")
         event_table(recent, moment)
@@ -135,11 +135,25 @@ def show(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
         render.say(f"no events yet: `tocsin fire {name}` makes one")
 
 
-def with_recent(tx: Tx, name: str) -> tuple[Registration, list[Event]]:
-    from tocsin.store import events
+def with_recent(tx: Tx, name: str, moment: datetime) -> tuple[Registration, list[Event], int]:
+    """The trigger, its last events, and what counts against its budget."""
+    from tocsin.store import costs, events
 
     row = trigger_called(tx, name)
-    return row, events.listed(tx, registration_id=row.id, state=None, since=None, limit=RECENT)
+    recent = events.listed(tx, registration_id=row.id, state=None, since=None, limit=RECENT)
+    return row, recent, costs.spent(tx, row, moment)
+
+
+def spending(row: Registration, spent: int, moment: datetime) -> Iterator[tuple[str, str | None]]:
+    """How far the budget is used up, and when it begins again."""
+    budget = row.spec.budget
+    if budget is None:
+        return
+    from tocsin.budget import begins_again, spent_of
+
+    yield "spent", spent_of(spent, budget)
+    yield "counted from", both(row.budget_from, moment, budget.tz)
+    yield "next period", both(begins_again(budget, moment), moment, budget.tz)
 
 
 def greatest_id(row: Registration) -> str | None:
@@ -170,6 +184,7 @@ def details(row: Registration, moment: datetime) -> Iterator[tuple[str, str | No
     yield "streak", f"{row.consecutive_failures} failed, off at {spec.disable_after}"
     yield "successes", f"{row.run_count}{'' if spec.max_runs is None else f', off at {spec.max_runs}'}"
     yield "attempts", f"{spec.max_attempts} for each event"
+    yield "rate", None if spec.max_runs_per_hour is None else f"{spec.max_runs_per_hour} runs an hour"
     yield "expires", both(spec.expires_at, moment, tz)
     yield "overlap", spec.overlap
     yield "serialize", spec.serialize_key

@@ -94,6 +94,11 @@ def stop_asked(notice: notices.StopAsked) -> tuple[int, str]:
     )
 
 
+def deferred(notice: notices.EventsDeferred) -> tuple[int, str]:
+    what = "an event waits" if notice.events == 1 else f"{notice.events} events wait"
+    return logging.WARNING, f"{notice.registration}: {what} until {rfc3339(notice.until)}: {notice.reason}"
+
+
 def dropped(notice: notices.EventDropped) -> tuple[int, str]:
     return logging.WARNING, f"{notice.registration}: event {notice.event_id} dropped ({notice.reason})"
 
@@ -138,6 +143,7 @@ WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
     notices.Disarmed: disarmed,
     notices.Paused: paused,
     notices.Resumed: resumed,
+    notices.EventsDeferred: deferred,
     notices.EventDropped: dropped,
     notices.StopAsked: stop_asked,
     notices.RunRecovered: recovered,

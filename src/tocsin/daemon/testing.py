@@ -26,14 +26,13 @@ from tocsin.errors import NotFound, SpawnFailed
 from tocsin.event import Event, State
 from tocsin.identity import RUN, engine_key, idempotency_key, new_id
 from tocsin.registration import Json, Registration
-from tocsin.runs import Outcome, RunRequest, RunState, Verdict
+from tocsin.runs import TEST_RUN, Outcome, RunRequest, RunState, Verdict
 from tocsin.settings import Paths, Workflow
 from tocsin.store import events, ledger, registrations, runs
 from tocsin.store.connection import Tx
 
 FROZEN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 EVENT_ID: Final = "evt_test"
-RUN_ID: Final = "run_test"
 KEY: Final = idempotency_key("test")
 
 
@@ -117,7 +116,7 @@ def request_of(
     """What the runner is asked, with frozen ids and clock."""
     event = frozen_event(registration)
     return RunRequest(
-        run_id=RUN_ID,
+        run_id=TEST_RUN,
         event_id=EVENT_ID,
         registration=registration.spec.name,
         registration_id=registration.id,
@@ -126,7 +125,7 @@ def request_of(
         attempt=1,
         idempotency_key=KEY,
         engine_key=engine_key(KEY, 1),
-        params=params(event, registration, found, run_id=RUN_ID, now=FROZEN),
+        params=params(event, registration, found, run_id=TEST_RUN, now=FROZEN),
         run_dir=run_dir,
         log_path=log,
         home=home,

@@ -15,6 +15,7 @@ from pathlib import Path
 from tocsin.config.load import Loaded
 from tocsin.config.plan import Plan, plan
 from tocsin.engine import drift
+from tocsin.engine.deferring import let_go
 from tocsin.engine.disarming import disarm, drop_all, requeue
 from tocsin.engine.recognition import carry_over
 from tocsin.identity import INSTALLATION, REGISTRATION, new_id, new_token, token_hash
@@ -101,6 +102,7 @@ class Applier:
         carry_over(tx, row, spec)
         if row.drifted_at is not None and row.spec.component_version != spec.component_version:
             drift.confirmed(tx, row, spec.component_version, now)
+        let_go(tx, row, spec.max_runs_per_hour, now)
         if row.spec.schedule != spec.schedule:
             upcoming = first_fire(spec, now) if row.enabled else None
             registrations.reschedule(tx, row.id, next_fire_at=upcoming, now=now)

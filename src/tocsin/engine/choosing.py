@@ -46,6 +46,10 @@ def off(name: str, reason: str) -> Refused:
         return Refused(f"{name} has expired: set a later expires_at and apply it")
     if reason == DisabledReason.CONFIG:
         return Refused(f"{name} is off: it is not in the configuration, or says enabled = false there")
+    if reason == DisabledReason.BUDGET:
+        return Refused(
+            f"{name} is off: its budget is used up; `tocsin enable {name}` lets it spend that once more"
+        )
     if reason == "paused":
         return Refused(f"{name} is paused: `tocsin resume {name}` lets it go on")
     if reason == "drifted":

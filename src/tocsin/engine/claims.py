@@ -13,7 +13,9 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from tocsin.engine.gates import Drop, Gate, Go, Hold, Stay, gate
+from tocsin.engine.deferring import put_off
+from tocsin.engine.disarming import disarm
+from tocsin.engine.gates import Drop, Gate, Go, Hold, Later, Stay, TurnOff, gate
 from tocsin.event import Event, Origin
 from tocsin.identity import CLAIM, RUN, engine_key, new_id
 from tocsin.instants import rfc3339
@@ -142,6 +144,10 @@ class Claims:
             case Hold(reason=reason):
                 events.hold(tx, event.id, reason)
                 lanes.promote(tx, event.lane, now)
+            case Later(at=at):
+                put_off(tx, event, registration, at, now=now, announce=self._announce)
+            case TurnOff(disarm=why):
+                disarm(tx, registration, why.reason, why.detail, now=now, announce=self._announce)
         return answer
 
     def _claim(
@@ -177,7 +183,8 @@ class Claims:
 
     def _drop(self, tx: Tx, event: Event, reason: str, now: datetime) -> None:
         """A waiting event leaves the queue unrun; its lane goes on."""
-        events.drop(tx, event.id, reason, now)
+        if not events.drop(tx, event.id, reason, now):
+            return  # its trigger was turned off a moment ago, and it with it
         lanes.promote(tx, event.lane, now)
         notice = EventDropped(event_id=event.id, registration=event.registration, reason=reason)
         tx.after_commit(partial(self._announce, notice))

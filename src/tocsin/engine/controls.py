@@ -18,6 +18,7 @@ from tocsin.engine.accept import Acceptor, refuse_loop
 from tocsin.engine.applying import Applier, applied, make_plan, secret_name, wanted
 from tocsin.engine.choosing import named, off, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
+from tocsin.engine.once import Once
 from tocsin.engine.pauses import Pauses
 from tocsin.engine.pausing import is_over
 from tocsin.engine.rebinding import Rebinding
@@ -84,6 +85,7 @@ class Controls:
         self.pauses = Pauses(store=store, clock=clock, announce=announce, changed=lambda: changed(None))
         self.states = TriggerStates(store=store, clock=clock)
         self.rebinding = Rebinding(store=store, clock=clock, changed=lambda: changed(None))
+        self.once = Once(store=store, clock=clock)
         self.second_thoughts = SecondThoughts(
             store=store, clock=clock, announce=announce, changed=lambda: changed(None)
         )

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+from tocsin.engine.deferring import room_at
 from tocsin.registration import Registration
-from tocsin.store import events
+from tocsin.settlement import Disarm, overspent
+from tocsin.store import costs, events
 from tocsin.store.connection import Tx
 
 
@@ -38,7 +40,21 @@ class Hold:
     reason: str
 
 
-Gate: TypeAlias = Go | Stay | Drop | Hold
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Later:
+    """No event of its trigger may run before then."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOff:
+    """Its trigger is to be disarmed, which drops it too."""
+
+    disarm: Disarm
+
+
+Gate: TypeAlias = Go | Stay | Drop | Hold | Later | TurnOff
 
 
 def gate(tx: Tx, registration: Registration, now: datetime) -> Gate:
@@ -48,7 +64,13 @@ def gate(tx: Tx, registration: Registration, now: datetime) -> Gate:
         return Drop(reason=off)
     if registration.is_paused(now):
         return Hold(reason="paused")
-    return Go() if has_room(tx, registration) else Stay()
+    broke = overspent(registration, costs.spent(tx, registration, now))
+    if broke is not None:
+        return TurnOff(disarm=broke)
+    if not has_room(tx, registration):
+        return Stay()
+    later = room_at(tx, registration, now)
+    return Go() if later is None else Later(at=later)
 
 
 def has_room(tx: Tx, registration: Registration) -> bool:

@@ -76,7 +76,12 @@ class Recovery:
         if not (self._paths.runs / run.id).exists():  # it was claimed, but nothing of it was begun
             return Outcome(verdict=Verdict.INTERRUPTED, error="the engine died before it started")
         outputs, _ = await asyncio.to_thread(self._read_outputs, self._paths.runs / run.id)
-        kept = Outputs(present=outputs.present & {"state"}, state=outputs.state, result=outputs.result)
+        kept = Outputs(
+            present=outputs.present & {"state"},
+            state=outputs.state,
+            cost_usd=outputs.cost_usd,  # the money is gone, whatever became of the run
+            result=outputs.result,
+        )
         return Outcome(verdict=Verdict.LOST, error="the engine died while it ran", outputs=kept)
 
     def _sweep_lanes(self, tx: Tx) -> None:

@@ -30,7 +30,7 @@ from tocsin.settlement import (
     Streak,
     settle,
 )
-from tocsin.store import events, journal, lanes, registrations, runs
+from tocsin.store import costs, events, journal, lanes, registrations, runs
 from tocsin.store.connection import Store, Tx
 
 
@@ -69,7 +69,10 @@ class Settler:
         registration, event = registrations.by_id(tx, ref.registration_id), events.by_id(tx, ref.event_id)
         if registration is None or event is None:
             return False
-        settlement = settle(registration, standing_of(event), outcome, now=now)
+        if outcome.outputs.cost_usd is not None:
+            costs.charge(tx, ref.run_id, registration, event.workflow, outcome.outputs.cost_usd, now)
+        spent = costs.spent(tx, registration, now)
+        settlement = settle(registration, standing_of(event, spent), outcome, now=now)
         runs.finish(tx, ref.run_id, settlement.run_state, outcome, error=settlement.error, now=now)
         end = End(
             ref=ref, event=event, registration=registration, outcome=outcome, settlement=settlement, now=now
@@ -114,12 +117,13 @@ class Settler:
         tx.after_commit(partial(self._announce, Trouble(where=f"chain to {name}", error=f"cut: {cut}")))
 
 
-def standing_of(event: Event) -> Standing:
+def standing_of(event: Event, spent: int) -> Standing:
     """What settling has to know of the event's row."""
     return Standing(
         attempts=event.attempts,
         limit=event.attempt_limit,
         cancelled=event.cancel_reason,
+        spent=spent,
     )
 
 

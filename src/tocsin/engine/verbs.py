@@ -131,6 +131,20 @@ async def replay(controls: Controls, arguments: Arguments) -> Json:
     return [{"event_id": event.id, "replay_of": event.replay_of} for event in made]
 
 
+async def once_begin(controls: Controls, arguments: Arguments) -> Json:
+    """run_id, key, done -> first, run_id, result."""
+    run_id, key = text(arguments, "run_id"), text(arguments, "key")
+    turn = await controls.once.begin(run_id, key, done=flag(arguments, "done"))
+    return {"first": turn.first, "run_id": turn.run_id, "result": turn.result}
+
+
+async def once_end(controls: Controls, arguments: Arguments) -> Json:
+    """run_id, key, result (JSON text) -> {}."""
+    run_id, key = text(arguments, "run_id"), text(arguments, "key")
+    await controls.once.end(run_id, key, result=optional(arguments, "result"))
+    return {}
+
+
 VERBS: Final[Mapping[str, Verb]] = {
     "fire": fire,
     "plan": plan,
@@ -148,6 +162,8 @@ VERBS: Final[Mapping[str, Verb]] = {
     "cancel": cancel,
     "retry": retry,
     "replay": replay,
+    "once_begin": once_begin,
+    "once_end": once_end,
 }
 
 

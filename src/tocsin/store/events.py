@@ -218,14 +218,9 @@ def hold(tx: Tx, id_: str, reason: str) -> None:
     tx.run("events.hold", id=id_, reason=reason)
 
 
-def defer(tx: Tx, registration_id: str, at: datetime, reason: str) -> None:
-    """Nothing pending of a trigger is claimable before then."""
-    tx.run("events.defer", registration_id=registration_id, at=microseconds(at), reason=reason)
-
-
-def drop(tx: Tx, id_: str, reason: str, now: datetime) -> None:
-    """Drop one held or pending event."""
-    tx.run("events.drop", id=id_, reason=reason, now=microseconds(now))
+def drop(tx: Tx, id_: str, reason: str, now: datetime) -> bool:
+    """Drop one held or pending event; False when it is neither."""
+    return tx.run("events.drop", id=id_, reason=reason, now=microseconds(now)) == 1
 
 
 def drop_waiting(

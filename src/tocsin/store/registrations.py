@@ -143,7 +143,10 @@ def disable(tx: Tx, id_: str, reason: DisabledReason) -> bool:
 
 
 def enable(tx: Tx, id_: str, *, next_fire_at: datetime | None, now: datetime) -> None:
-    """Arm anew: reason, streak and runs since armed are cleared, the success count is not."""
+    """Arm anew: reason, streak and runs since armed are cleared, the success count is not.
+
+    Turned off by its budget, it may spend that once more.
+    """
     tx.run("registrations.enable", id=id_, next_fire_at=at_us(next_fire_at), now=microseconds(now))
 
 

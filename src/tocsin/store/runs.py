@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tocsin.instants import microseconds
+from tocsin.instants import instant, microseconds
 from tocsin.registration import Json
 from tocsin.runs import Outcome, ProcessFacts, Run, RunState
 from tocsin.store.columns import at_us, dump
@@ -93,6 +93,12 @@ def listed(
         "runs.listed", registration_id=registration_id, state=state, since=at_us(since), limit=limit
     )
     return [run_of(row) for row in rows]
+
+
+def nth_last_begun(tx: Tx, registration_id: str, n: int) -> datetime | None:
+    """When a trigger's nth last attempt began, however it ended, tests apart; None while there are fewer."""
+    row = tx.one("runs.nth_last", registration_id=registration_id, offset=n - 1)
+    return None if row is None else instant(row["started_at"])
 
 
 def running(tx: Tx) -> list[Run]:

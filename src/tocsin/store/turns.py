@@ -26,6 +26,11 @@ def give(tx: Tx, now: datetime) -> None:
         tx.run("turns.give", id=row["id"], turn=next_turn(tx, row["registration_id"]))
 
 
+def forget(tx: Tx, registration_id: str) -> None:
+    """A trigger's events gave their turns up unused: its next one must not stand behind everybody's."""
+    tx.run("turns.forget", registration_id=registration_id)
+
+
 def serve(tx: Tx, turn: int | None) -> None:
     """An event with this turn was claimed."""
     tx.run("turns.serve", turn=turn)

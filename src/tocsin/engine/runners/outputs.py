@@ -12,11 +12,11 @@ import json
 import math
 import os
 import stat
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NoReturn, cast
 
+from tocsin.budget import MOST_USD
 from tocsin.engine.runners.jsontext import compact
 from tocsin.errors import BadRequest, Refused
 from tocsin.registration import Json
@@ -174,8 +174,10 @@ def _check_text(found: Json) -> None:
 def _check_cost(cost: Json) -> None:
     if cost is None:
         return
-    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost <= sys.float_info.max:
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or cost < 0:
         raise _BadLine("has a `cost_usd` that is not a number of 0 or more")
+    if cost > MOST_USD:
+        raise _BadLine("has a `cost_usd` of more than a billion dollars")
 
 
 def _state_problem(state: Json) -> str | None:

@@ -56,7 +56,8 @@ CREATE TABLE costs (
   at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX costs_registration ON costs (registration_id, at);
+-- Holds all that a budget is asked for, before each run.
+CREATE INDEX costs_registration ON costs (registration_id, at, usd_nanos);
 
 -- What a run has done under a key, so that a later attempt of it can leave that out.
 CREATE TABLE once (

@@ -164,6 +164,22 @@ UPDATE events SET state = 'held', reason = :reason, turn = NULL WHERE id = :id A
 UPDATE events INDEXED BY events_waiting SET next_fire_at = :at, reason = :reason, turn = NULL
 WHERE registration_id = :registration_id AND state IN ('held', 'pending') AND state = 'pending' AND next_fire_at < :at;
 
+-- name: events.put_off
+-- One pending event waits until then.
+UPDATE events SET next_fire_at = :at, reason = :reason, turn = NULL WHERE id = :id AND state = 'pending';
+
+-- name: events.resume
+-- What was put off for this reason is due.
+UPDATE events INDEXED BY events_waiting SET next_fire_at = :now, reason = NULL
+WHERE registration_id = :registration_id AND state IN ('held', 'pending') AND state = 'pending'
+  AND reason = :reason AND turn IS NULL AND next_fire_at > :now;
+
+-- name: events.waiting_for
+-- Something pending of a trigger that waits for its time, for this reason.
+SELECT id FROM events INDEXED BY events_waiting
+WHERE registration_id = :registration_id AND state IN ('held', 'pending') AND state = 'pending'
+  AND reason = :reason AND turn IS NULL AND next_fire_at > :now LIMIT 1;
+
 -- name: events.drop
 -- Takes one waiting event out of the queue.
 UPDATE events SET state = 'dropped', reason = :reason, settled_at = :now, next_fire_at = NULL

@@ -103,8 +103,9 @@ UPDATE registrations SET enabled = 0, disabled_reason = :reason
 WHERE id = :id AND (enabled = 1 OR (disabled_reason = 'config' AND :reason = 'user'));
 
 -- name: registrations.enable
--- Arms a trigger anew.
+-- Arms a trigger anew; what was spent before counts no more if that had turned it off.
 UPDATE registrations SET
+  budget_from = CASE WHEN disabled_reason = 'budget' THEN :now ELSE budget_from END,
   enabled = 1, disabled_reason = NULL, consecutive_failures = 0, runs_since_armed = 0, armed_at = :now,
   next_fire_at = :next_fire_at, next_fire_run = NULL, held_until_enabled = 0
 WHERE id = :id;

@@ -37,6 +37,11 @@ WHERE (:registration_id IS NULL OR registration_id = :registration_id)
   AND (:since IS NULL OR started_at >= :since)
 ORDER BY seq DESC LIMIT :limit;
 
+-- name: runs.nth_last
+-- When the attempt began that has so many after it; none while there are fewer.
+SELECT started_at FROM runs INDEXED BY runs_registration
+WHERE registration_id = :registration_id AND test = 0 ORDER BY seq DESC LIMIT 1 OFFSET :offset;
+
 -- name: runs.running
 -- Runs without an end.
 SELECT * FROM run_rows WHERE state = 'running' ORDER BY seq;

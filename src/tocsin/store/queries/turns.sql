@@ -8,6 +8,10 @@ RETURNING turn;
 -- Whoever comes from now on stands behind this turn.
 UPDATE served SET turn = :turn WHERE turn < :turn;
 
+-- name: turns.forget
+-- A trigger has used none of the turns that it was given last: its next one is the turn that is served then.
+DELETE FROM turns WHERE registration_id = :registration_id;
+
 -- name: turns.due
 -- Pending events whose time has come and that have no turn yet, the longest due first.
 SELECT id, registration_id FROM events
