@@ -131,6 +131,20 @@ class ConfigRejected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryGivenUp:
+    """What was old is gone. logs: files; hashes: ids that are forgotten; bytes: given back to the disk."""
+
+    payloads: int = 0
+    runs: int = 0
+    logs: int = 0
+    events: int = 0
+    deliveries: int = 0
+    hashes: int = 0
+    journal: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
     """Something inside went wrong and was contained; `where` names the part."""
 
@@ -151,5 +165,6 @@ Notice: TypeAlias = (
     | SourceRecovered
     | ConfigApplied
     | ConfigRejected
+    | HistoryGivenUp
     | Trouble
 )

@@ -26,6 +26,7 @@ from tocsin.engine.controls import Applied, Controls
 from tocsin.engine.disarming import disarm, requeue
 from tocsin.engine.dispatch import Dispatcher
 from tocsin.engine.recovery import ReadOutputs, Recovery
+from tocsin.engine.retention import Keeper
 from tocsin.engine.settling import Settler
 from tocsin.event import Accepted, Answer, Event, Occurrence, Origin, State
 from tocsin.registration import (
@@ -134,6 +135,7 @@ class Rig:
         )
         self.clockwork = Clockwork(store=self.store, announce=self.notices, claims=self.claims)
         self.applier = Applier(announce=self.notices, secrets=self.secrets)
+        self.keeper = Keeper(store=self.store, announce=self.notices, logs=self.paths.logs)
         self.controls = Controls(
             store=self.store,
             clock=self.clock,
@@ -144,6 +146,7 @@ class Rig:
             home=self.paths.home,
             system_tz="UTC",
             changed=self.changes.append,
+            keeper=self.keeper,
         )
 
     def recovery(self, read_outputs: ReadOutputs = lambda _: (Outputs(), None)) -> Recovery:

@@ -158,9 +158,19 @@ def enable(
 
     Example: tocsin enable brief --requeue
     """
-    wanted = names_or_tag(names, tag)
-    done = call(session_of(context), "enable", {"names": wanted, "tag": tag, "requeue": requeue})
+    session, wanted = session_of(context), names_or_tag(names, tag)
+    done = call(session, "enable", {"names": wanted, "tag": tag, "requeue": requeue})
     report(done, "enabled", as_json=as_json)
+    for name, count in read(session, lambda tx: left_behind(tx, done)) if requeue else ():
+        render.say(f"{name}: {count} dropped events stay so, their payload was given up (retention.payloads)")
+
+
+def left_behind(tx: Tx, names: list[str]) -> list[tuple[str, int]]:
+    """(name, count) of what cannot come back, where there is such."""
+    from tocsin.store.second_thoughts import beyond_recall
+
+    counts = [(name, beyond_recall(tx, trigger_called(tx, name).id)) for name in names]
+    return [(name, count) for name, count in counts if count]
 
 
 def disable(context: typer.Context, names: Names = None, tag: Tag = None, as_json: JsonFlag = False) -> None:

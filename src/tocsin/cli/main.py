@@ -24,6 +24,7 @@ from tocsin.cli import (
     firing,
     forecast,
     history,
+    keeping,
     render,
     runs,
     second_thoughts,
@@ -67,6 +68,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Command | typer.Typer]]] = {
         "retry": second_thoughts.retry,
         "replay": second_thoughts.replay,
     },
+    "Housekeeping": {"gc": keeping.gc, "audit": keeping.audit},
     "About": {"paths": start.paths, "version": start.version},
 }
 

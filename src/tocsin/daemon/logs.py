@@ -102,6 +102,20 @@ def config_rejected(notice: notices.ConfigRejected) -> tuple[int, str]:
     return logging.ERROR, f"configuration {notice.path} not applied, the last good one goes on: {problems}"
 
 
+def given_up(notice: notices.HistoryGivenUp) -> tuple[int, str]:
+    counts = {
+        "payloads": notice.payloads,
+        "runs": notice.runs,
+        "logs": notice.logs,
+        "events": notice.events,
+        "deliveries": notice.deliveries,
+        "hashes": notice.hashes,
+        "journal rows": notice.journal,
+    }
+    told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    return logging.INFO, f"retention: {told} given up; {notice.bytes} bytes given back"
+
+
 def trouble(notice: notices.Trouble) -> tuple[int, str]:
     return logging.ERROR, f"{notice.where}: {notice.error}"
 
@@ -118,5 +132,6 @@ WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
     notices.SourceRecovered: source_recovered,
     notices.ConfigApplied: config_applied,
     notices.ConfigRejected: config_rejected,
+    notices.HistoryGivenUp: given_up,
     notices.Trouble: trouble,
 }

@@ -130,12 +130,14 @@ class Engine:
             "dispatch": core.dispatcher.once,
             "lifecycle": lifecycle.once,
             "reload": self._reload.once,
+            "retention": core.controls.keeper.once,
             "home": HomeWatch(core.paths, self.request_stop).once,
         }
         if self._options.until_idle:
             rounds["idle"] = Idle(core.store, lifecycle, self.request_stop).once
         drivers = [Driver(name, once, clock=core.clock, announce=core.bus) for name, once in rounds.items()]
-        core.changes.readers.append(self._read)
+        core.controls.keeper.kept = self._settings.retention
+        core.changes.readers += [self._read, core.controls.keeper.read]
         core.changes.listeners += [driver.wake for driver in drivers[:3]]
         core.bus.listeners.append(WakeOnDisarm(drivers[2]).hear)
         return drivers

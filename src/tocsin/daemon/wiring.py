@@ -21,6 +21,7 @@ from tocsin.engine.claims import Claims
 from tocsin.engine.controls import Controls
 from tocsin.engine.dispatch import Dispatcher
 from tocsin.engine.recovery import Recovery
+from tocsin.engine.retention import Keeper
 from tocsin.engine.runners.command import CommandRunner
 from tocsin.engine.runners.environment import output_path
 from tocsin.engine.runners.outputs import read_outputs
@@ -127,6 +128,7 @@ def assemble(
             home=paths.home,
             system_tz=system_zone(environ),
             changed=changes,
+            keeper=Keeper(store=store, announce=bus, logs=paths.logs),
         ),
         attempts=attempts,
         dispatcher=Dispatcher(store=store, claims=claims, attempts=attempts, settler=settler),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from tocsin.config.convert import trigger_spec
 from tocsin.config.load import Loaded, load
@@ -18,16 +19,20 @@ from tocsin.engine.accept import Acceptor, refuse_loop
 from tocsin.engine.applying import Applier, applied, make_plan, secret_name
 from tocsin.engine.choosing import named, off, refuse_expired, selected
 from tocsin.engine.disarming import disarm, requeue
+from tocsin.engine.retention import Keeper
 from tocsin.engine.second_thoughts import SecondThoughts
 from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import ConfigInvalid, Problem, Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin, Skipped
 from tocsin.identity import new_id, token_hash
+from tocsin.notices import HistoryGivenUp
 from tocsin.registration import DisabledReason, Json, Registration, RowOrigin
 from tocsin.seams import Announce, Clock, SecretStore
 from tocsin.settings import EngineSettings
 from tocsin.store import events, journal, registrations, workflows
 from tocsin.store.connection import Store, Tx
+
+BATCHES: Final = 200  # of `collect` in one call: some seconds, and whoever asked waits a minute at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,7 @@ class Controls:
         home: Path,
         system_tz: str,
         changed: Callable[[EngineSettings | None], None],
+        keeper: Keeper,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -77,6 +83,7 @@ class Controls:
         self._system_tz = system_tz
         self._changed = changed
         self._applier = Applier(announce=announce, secrets=secrets)
+        self.keeper = keeper
         self.states = TriggerStates(store=store, clock=clock)
         self.second_thoughts = SecondThoughts(
             store=store, clock=clock, announce=announce, changed=lambda: changed(None)
@@ -124,10 +131,14 @@ class Controls:
         if not isinstance(answer, Accepted | Duplicate | Skipped):
             raise off(name, answer.reason)
         event = await self._store.read(lambda tx: events.by_id(tx, answer.event_id))
+        if event is None:
+            raise Refused(
+                f"{name}: this key was fired before, as {answer.event_id}, which is given up for its age"
+            )
         return Fired(
             event_id=answer.event_id,
             run_id=None if isinstance(answer, Skipped) else answer.run_id,
-            state="pending" if event is None else event.state,
+            state=event.state,
             duplicate=isinstance(answer, Duplicate),
         )
 
@@ -199,6 +210,14 @@ class Controls:
         done = await self._store.write(step)
         self._changed(None)
         return done
+
+    async def collect(self) -> tuple[HistoryGivenUp, bool]:
+        """Give up what the file says is old, as far as one call goes; what went, and whether there is more.
+
+        Raises ConfigInvalid: what is kept how long is then not known.
+        """
+        kept = self.load().configuration.engine.retention
+        return await self.keeper.collect(kept, self._clock.now(), batches=BATCHES)
 
     async def token(self, name: str, *, rotate: bool) -> str:
         """A webhook's token, a fresh one when asked. Raises NotFound, and Refused when there is none."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -106,6 +107,12 @@ async def replay(controls: Controls, arguments: Arguments) -> Json:
     return [{"event_id": event.id, "replay_of": event.replay_of} for event in made]
 
 
+async def gc(controls: Controls, _arguments: Arguments) -> Json:
+    """-> payloads, runs, logs, events, deliveries, hashes, journal, bytes; more: whether to ask again."""
+    report, more = await controls.collect()
+    return {**asdict(report), "more": more}
+
+
 VERBS: Final[Mapping[str, Verb]] = {
     "fire": fire,
     "plan": plan,
@@ -119,6 +126,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "cancel": cancel,
     "retry": retry,
     "replay": replay,
+    "gc": gc,
 }
 
 
