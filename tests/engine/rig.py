@@ -135,7 +135,7 @@ class Rig:
         )
         self.clockwork = Clockwork(store=self.store, announce=self.notices, claims=self.claims)
         self.applier = Applier(announce=self.notices, secrets=self.secrets)
-        self.keeper = Keeper(store=self.store, announce=self.notices, logs=self.paths.logs)
+        self.keeper = Keeper(store=self.store, clock=self.clock, announce=self.notices, logs=self.paths.logs)
         self.controls = Controls(
             store=self.store,
             clock=self.clock,

@@ -240,7 +240,7 @@ def furnished(home: Path, store: Store, settings: EngineSettings) -> tuple[Rig, 
         home=home,
         system_tz="UTC",
         changed=lambda _: None,
-        keeper=Keeper(store=store, announce=notices, logs=home / "logs"),
+        keeper=Keeper(store=store, clock=clock, announce=notices, logs=home / "logs"),
     )
     rig = Rig(home=home, store=store, clock=clock, notices=notices, secrets=secrets, controls=controls)
     return rig, acceptor

@@ -128,7 +128,7 @@ def assemble(
             home=paths.home,
             system_tz=system_zone(environ),
             changed=changes,
-            keeper=Keeper(store=store, announce=bus, logs=paths.logs),
+            keeper=Keeper(store=store, clock=clock, announce=bus, logs=paths.logs),
         ),
         attempts=attempts,
         dispatcher=Dispatcher(store=store, claims=claims, attempts=attempts, settler=settler),

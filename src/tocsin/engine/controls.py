@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
 from tocsin.config.convert import trigger_spec
 from tocsin.config.load import Loaded, load
@@ -25,14 +24,11 @@ from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import ConfigInvalid, Problem, Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin, Skipped
 from tocsin.identity import new_id, token_hash
-from tocsin.notices import HistoryGivenUp
 from tocsin.registration import DisabledReason, Json, Registration, RowOrigin
 from tocsin.seams import Announce, Clock, SecretStore
 from tocsin.settings import EngineSettings
 from tocsin.store import events, journal, registrations, workflows
 from tocsin.store.connection import Store, Tx
-
-BATCHES: Final = 200  # of `collect` in one call: some seconds, and whoever asked waits a minute at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,14 +206,6 @@ class Controls:
         done = await self._store.write(step)
         self._changed(None)
         return done
-
-    async def collect(self) -> tuple[HistoryGivenUp, bool]:
-        """Give up what the file says is old, as far as one call goes; what went, and whether there is more.
-
-        Raises ConfigInvalid: what is kept how long is then not known.
-        """
-        kept = self.load().configuration.engine.retention
-        return await self.keeper.collect(kept, self._clock.now(), batches=BATCHES)
 
     async def token(self, name: str, *, rotate: bool) -> str:
         """A webhook's token, a fresh one when asked. Raises NotFound, and Refused when there is none."""

@@ -20,7 +20,7 @@ from tocsin.engine.trusted_time import JUMP, believes
 from tocsin.instants import rfc3339
 from tocsin.notices import HistoryGivenUp, Trouble
 from tocsin.registration import Json
-from tocsin.seams import Announce
+from tocsin.seams import Announce, Clock
 from tocsin.settings import EngineSettings, Retention
 from tocsin.store import journal, retention
 from tocsin.store.connection import Store, Tx
@@ -30,6 +30,7 @@ FIRST_LOOK: Final = timedelta(minutes=1)  # a start has better things to do
 EVERY: Final = timedelta(hours=1)  # "14d" means 14 days and at most an hour
 BATCH: Final = 500  # rows: some 10 ms of the writer
 PAYLOADS: Final = 100  # at once: a payload may be 4 MiB
+BATCHES: Final = 200  # for who waits: some seconds, on a slow disk less than the minute a client waits
 LAST: Final = "retention"  # the fact that holds the last report
 
 
@@ -46,9 +47,10 @@ class Stage:
 class Keeper:
     """The loop, and the verb behind `tocsin gc`. kept: how long things are kept, for the loop."""
 
-    def __init__(self, *, store: Store, announce: Announce, logs: Path) -> None:
+    def __init__(self, *, store: Store, clock: Clock, announce: Announce, logs: Path) -> None:
         self.kept = Retention()
         self._store = store
+        self._clock = clock
         self._announce = announce
         self._logs = logs
         self._due: datetime | None = None
@@ -83,6 +85,13 @@ class Keeper:
             )
             self._announce(Trouble(where="retention", error=error))
         self._doubting = True
+
+    async def collect_some(self, kept: Retention) -> tuple[HistoryGivenUp, bool]:
+        """Give up what is due, as far as one call goes; what went, and whether to call again.
+
+        The clock is taken at its word: somebody asked.
+        """
+        return await self.collect(kept, self._clock.now(), batches=BATCHES)
 
     async def collect(
         self, kept: Retention, now: datetime, *, batches: int | None = None

@@ -90,8 +90,8 @@ def keys(tx: Tx) -> list[tuple[str, str]]:
 
 
 def known_keys(tx: Tx, row: Row) -> set[str]:
-    """One for each time that the delivery counted as new."""
-    return {idempotency_key(hash_of(row, generation)) for generation in range(1, generations(tx, row) + 1)}
+    """One for each time that the delivery counted as new again; the first one's is in the ledger itself."""
+    return {idempotency_key(hash_of(row, generation)) for generation in range(2, generations(tx, row) + 1)}
 
 
 def repeated(tx: Tx) -> list[tuple[str, str]]:
