@@ -162,7 +162,8 @@ def enable(
     done = call(session, "enable", {"names": wanted, "tag": tag, "requeue": requeue})
     report(done, "enabled", as_json=as_json)
     for name, count in read(session, lambda tx: left_behind(tx, done)) if requeue else ():
-        render.say(f"{name}: {count} dropped events stay so, their payload was given up (retention.payloads)")
+        events = "event stays" if count == 1 else "events stay"
+        render.say(f"{name}: {count} dropped {events} so, without a payload any more (retention.payloads)")
 
 
 def left_behind(tx: Tx, names: list[str]) -> list[tuple[str, int]]:
