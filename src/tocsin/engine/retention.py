@@ -133,18 +133,16 @@ class Work:
 
     async def clear(self, stage: Stage) -> None:
         """Give up one kind of thing until none is due."""
-        after = -1
-        while not self.is_spent:
+        after: int | None = -1
+        while after is not None and not self.is_spent:
             found = await self._find(stage, after)
-            if not found.keys:
-                return
-            gone = await self._store.write(
-                lambda tx, keys=found.keys: stage.give_up(tx, keys, stage.cutoff, self._now)  # type: ignore[misc]
-            )
-            await self._note(gone)
+            if found.keys:
+                await self._give_up(stage, found.keys)
             after = found.after
-            if len(found.keys) < stage.limit:
-                return
+
+    async def _give_up(self, stage: Stage, keys: Sequence[int | str]) -> None:
+        gone = await self._store.write(lambda tx: stage.give_up(tx, keys, stage.cutoff, self._now))
+        await self._note(gone)
 
     async def _find(self, stage: Stage, after: int) -> Found:
         due = Due(cutoff=stage.cutoff, now=self._now, after=after, limit=stage.limit)

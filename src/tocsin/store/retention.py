@@ -10,12 +10,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, Final, TypeAlias
 
 from tocsin.instants import microseconds
 from tocsin.store import journal
 from tocsin.store.connection import Row, Tx
 
+PAGES: Final = 256  # in one step: a MiB that is moved, some 10 ms
 HORIZONS: Final = "horizons"  # the fact that says how far back history may have gaps
 
 
@@ -31,10 +33,10 @@ class Due:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Keys of what is due, at most `limit`; `after` for the next look."""
+    """Keys of what is due, at most `limit`; `after` for the next look, None when nothing is behind it."""
 
     keys: Sequence[int | str]
-    after: int
+    after: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +65,25 @@ def parameters(due: Due) -> dict[str, int]:
     }
 
 
-def found(rows: Sequence[Row], due: Due) -> Found:
-    return Found(keys=[row["key"] for row in rows], after=rows[-1]["place"] if rows else due.after)
+def by_age(rows: Sequence[Row], due: Due) -> Found:
+    """Found by an index of ages: all of them are due."""
+    more = len(rows) == due.limit
+    return Found(keys=[row["key"] for row in rows], after=rows[-1]["place"] if more else None)
+
+
+def in_order(rows: Sequence[Row], due: Due) -> Found:
+    """Read in the order in which they were written: the first young one ends it, for seq is roughly age.
+
+    One from the future, written while the clock was wrong, is neither due nor an end.
+    """
+    old = list(takewhile(lambda row: not row["young"], rows))
+    more = len(old) == due.limit
+    return Found(keys=[row["key"] for row in old if row["due"]], after=old[-1]["place"] if more else None)
 
 
 def old_payloads(tx: Tx, due: Due) -> Found:
     """Deliveries whose payload may go: their events have ended."""
-    return found(tx.all("retention.old_payloads", **parameters(due)), due)
+    return by_age(tx.all("retention.old_payloads", **parameters(due)), due)
 
 
 def give_up_payloads(tx: Tx, keys: Sequence[int | str], _cutoff: datetime, now: datetime) -> Gone:
@@ -79,7 +93,7 @@ def give_up_payloads(tx: Tx, keys: Sequence[int | str], _cutoff: datetime, now: 
 
 def old_runs(tx: Tx, due: Due) -> Found:
     """Runs that ended before the cutoff."""
-    return found(tx.all("retention.old_runs", **parameters(due)), due)
+    return in_order(tx.all("retention.old_runs", **parameters(due)), due)
 
 
 def drop_runs(tx: Tx, keys: Sequence[int | str], cutoff: datetime, _now: datetime) -> Gone:
@@ -90,7 +104,7 @@ def drop_runs(tx: Tx, keys: Sequence[int | str], cutoff: datetime, _now: datetim
 
 def old_events(tx: Tx, due: Due) -> Found:
     """Events that ended before the cutoff and have no runs left."""
-    return found(tx.all("retention.old_events", **parameters(due)), due)
+    return in_order(tx.all("retention.old_events", **parameters(due)), due)
 
 
 def drop_events(tx: Tx, keys: Sequence[int | str], cutoff: datetime, _now: datetime) -> Gone:
@@ -102,7 +116,7 @@ def drop_events(tx: Tx, keys: Sequence[int | str], cutoff: datetime, _now: datet
 
 def old_hashes(tx: Tx, due: Due) -> Found:
     """Hashes last seen before the cutoff whose events are gone."""
-    return found(tx.all("retention.old_hashes", **parameters(due)), due)
+    return by_age(tx.all("retention.old_hashes", **parameters(due)), due)
 
 
 def drop_hashes(tx: Tx, keys: Sequence[int | str], cutoff: datetime, _now: datetime) -> Gone:
@@ -112,7 +126,7 @@ def drop_hashes(tx: Tx, keys: Sequence[int | str], cutoff: datetime, _now: datet
 
 def old_entries(tx: Tx, due: Due) -> Found:
     """Journal rows that explain nothing that is still there."""
-    return found(tx.all("retention.old_entries", **parameters(due)), due)
+    return in_order(tx.all("retention.old_entries", **parameters(due)), due)
 
 
 def drop_entries(tx: Tx, keys: Sequence[int | str], cutoff: datetime, _now: datetime) -> Gone:
@@ -134,7 +148,8 @@ def free_bytes(tx: Tx) -> int:
 def give_back(tx: Tx) -> int:
     """Shorten the file by at most a step's worth of its free room. Returns the bytes."""
     before = free_bytes(tx)
-    tx.all("retention.give_back")
+    for _ in range(PAGES):
+        tx.all("retention.give_back")
     return before - free_bytes(tx)
 
 

@@ -12,13 +12,11 @@ WHERE id IN (SELECT value FROM json_each(:keys)) AND pruned_at IS NULL AND NOT E
   SELECT 1 FROM events WHERE events.delivery = deliveries.id AND events.state IN ('held', 'pending', 'claimed'));
 
 -- name: retention.old_runs
--- Runs that are due, of events that have ended; reads from the oldest row to the first young one, never the last row.
-SELECT seq AS key, seq AS place FROM runs
-WHERE seq > :after AND seq < coalesce(
-    (SELECT seq FROM runs WHERE started_at BETWEEN :cutoff AND :now ORDER BY seq LIMIT 1), (SELECT max(seq) FROM runs))
-  AND finished_at < :cutoff AND NOT EXISTS (
-    SELECT 1 FROM events WHERE events.id = runs.event_id AND events.state IN ('held', 'pending', 'claimed'))
-ORDER BY seq LIMIT :limit;
+-- The next runs, but the last one; due: ended long ago, as has their event; young: due is nothing behind it.
+SELECT seq AS key, seq AS place, started_at BETWEEN :cutoff AND :now AS young,
+  finished_at < :cutoff AND NOT EXISTS (
+    SELECT 1 FROM events WHERE events.id = runs.event_id AND events.state IN ('held', 'pending', 'claimed')) AS due
+FROM runs WHERE seq > :after AND seq < (SELECT max(seq) FROM runs) ORDER BY seq LIMIT :limit;
 
 -- name: retention.drop_runs
 -- Removes them, unless their event has come back meanwhile.
@@ -28,14 +26,11 @@ WHERE seq IN (SELECT value FROM json_each(:keys)) AND finished_at < :cutoff AND 
 RETURNING log;
 
 -- name: retention.old_events
--- Events that are due and have no runs left; reads from the oldest row to the first young one, never the last row.
-SELECT seq AS key, seq AS place FROM events
-WHERE seq > :after AND seq < coalesce(
-    (SELECT seq FROM events WHERE created_at BETWEEN :cutoff AND :now ORDER BY seq LIMIT 1),
-    (SELECT max(seq) FROM events))
-  AND settled_at < :cutoff AND created_at < :cutoff
-  AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.event_id = events.id)
-ORDER BY seq LIMIT :limit;
+-- The next events, but the last one; due: ended long ago, and no runs are left.
+SELECT seq AS key, seq AS place, created_at BETWEEN :cutoff AND :now AS young,
+  settled_at < :cutoff AND created_at < :cutoff
+  AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.event_id = events.id) AS due
+FROM events WHERE seq > :after AND seq < (SELECT max(seq) FROM events) ORDER BY seq LIMIT :limit;
 
 -- name: retention.drop_events
 -- Removes them, unless they have come back meanwhile.
@@ -64,11 +59,9 @@ ORDER BY last_seen_at LIMIT :limit;
 DELETE FROM seen WHERE hash IN (SELECT value FROM json_each(:keys)) AND last_seen_at < :cutoff;
 
 -- name: retention.old_entries
--- Journal rows that are due, but for what tells of an event that is there or why a trigger is off or paused.
-SELECT seq AS key, seq AS place FROM journal
-WHERE seq > :after AND seq < coalesce(
-    (SELECT seq FROM journal WHERE at BETWEEN :cutoff AND :now ORDER BY seq LIMIT 1), (SELECT max(seq) FROM journal))
-  AND at < :cutoff
+-- The next journal rows, but the last one; not due: what tells of a present event, or why a trigger is off or paused.
+SELECT seq AS key, seq AS place, at BETWEEN :cutoff AND :now AS young,
+  at < :cutoff
   AND NOT EXISTS (SELECT 1 FROM events WHERE events.id = journal.event_id)
   AND NOT EXISTS (
     SELECT 1 FROM registrations
@@ -77,8 +70,8 @@ WHERE seq > :after AND seq < coalesce(
         OR (journal.what = 'paused' AND registrations.paused_at IS NOT NULL))
       AND journal.seq = (
         SELECT max(later.seq) FROM journal AS later
-        WHERE later.registration_id = journal.registration_id AND later.what = journal.what))
-ORDER BY seq LIMIT :limit;
+        WHERE later.registration_id = journal.registration_id AND later.what = journal.what)) AS due
+FROM journal WHERE seq > :after AND seq < (SELECT max(seq) FROM journal) ORDER BY seq LIMIT :limit;
 
 -- name: retention.drop_entries
 -- Removes them.
@@ -93,5 +86,5 @@ SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(:keys));
 SELECT freelist_count * page_size AS bytes FROM pragma_freelist_count, pragma_page_size;
 
 -- name: retention.give_back
--- Shortens the file by as much as 256 free pages.
-PRAGMA incremental_vacuum(256);
+-- Shortens the file by one free page; the driver would step a longer one no further.
+PRAGMA incremental_vacuum(1);
