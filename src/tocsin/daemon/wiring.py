@@ -105,8 +105,7 @@ def assemble(
     """Name the classes."""
     clock, bus = SystemClock(), Bus([log])
     claims = Claims(owner=owner, settings=EngineSettings(), logs=paths.logs, announce=bus, origin=origin)
-    changes = Changes(claims)
-    runner = CommandRunner(environ)
+    changes, runner = Changes(claims), CommandRunner(environ)
     acceptor = Acceptor(store=store, clock=clock, announce=bus, claims=claims)
     settler = Settler(store=store, clock=clock, announce=bus, claims=claims)
     attempts = Attempts(store=store, runner=runner, settler=settler, announce=bus, paths=paths)
