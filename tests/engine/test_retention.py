@@ -154,6 +154,23 @@ async def test_the_reason_why_a_trigger_is_off_stays_as_long_as_it_is(open_engin
     assert await entries(rig) == ["newest", "enabled"]
 
 
+async def test_the_last_word_of_a_pause_stays_as_long_as_it_lasts(open_engine: Rig) -> None:
+    rig = open_engine
+    row = await rig.add()
+    for _ in range(2):
+        await rig.write(
+            lambda tx: journal.write(tx, "paused", registration_id=row.id, reason="user", now=rig.clock.now())
+        )
+    await on_writer(rig.store, "UPDATE registrations SET paused_at = 1")
+    rig.clock.advance(100 * DAY)
+    await rig.write(lambda tx: journal.write(tx, "newest", now=rig.clock.now()))
+    await collect(rig)
+    assert await entries(rig) == ["paused user", "newest"]
+    await on_writer(rig.store, "UPDATE registrations SET paused_at = NULL")
+    await collect(rig)
+    assert await entries(rig) == ["newest"]
+
+
 async def entries(rig: Rig) -> list[str]:
     """What the journal says, in order."""
     rows = await on_writer(rig.store, "SELECT what, reason FROM journal ORDER BY seq")
