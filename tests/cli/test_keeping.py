@@ -121,3 +121,18 @@ def test_audit_exits_1_and_names_the_row(home: Home) -> None:
     [problem] = result.json["problems"]
     assert (problem["check"], problem["id"]) == ("keys", event)
     assert f"keys: {event}: " in home("audit").out
+
+
+def test_a_damaged_file_is_a_finding(home: Home) -> None:
+    fired(home, "hello")
+    file, page = home.path / "tocsin.db", 4096
+    with beside(file) as connection:
+        [root] = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'events'").fetchone()
+    with file.open("r+b") as handle:
+        handle.seek((root - 1) * page)
+        handle.write(b"\xff" * page)
+    result = home("audit", "--json")
+    assert result.code == 1
+    found = {problem["check"]: problem["detail"] for problem in result.json["problems"]}
+    assert "integrity" in found
+    assert found["successes"].startswith("cannot be read: ")

@@ -7,6 +7,7 @@ Each check is one query of ``queries/audit.sql``; two look closer at what it fou
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -50,14 +51,26 @@ class Audit:
 
 def audited(tx: Tx) -> Audit:
     """Every check, in one snapshot."""
-    sizes = tx.all("audit.sizes")[0]
-    return Audit(
-        deliveries=sizes["deliveries"],
-        events=sizes["events"],
-        runs=sizes["runs"],
-        checks=list(CHECKS),
-        problems=[problem for name, check in CHECKS.items() for problem in of_check(name, check(tx))],
-    )
+    problems = [problem for name, check in CHECKS.items() for problem in of_check(name, asked(tx, check))]
+    deliveries, events, runs = sizes(tx)
+    return Audit(deliveries=deliveries, events=events, runs=runs, checks=list(CHECKS), problems=problems)
+
+
+def sizes(tx: Tx) -> tuple[int, int, int]:
+    """How many deliveries, events and runs there are; none where a damaged file does not tell."""
+    try:
+        row = tx.all("audit.sizes")[0]
+    except sqlite3.DatabaseError:
+        return 0, 0, 0
+    return row["deliveries"], row["events"], row["runs"]
+
+
+def asked(tx: Tx, check: Check) -> Sequence[tuple[str, str]]:
+    """What a check found; that a damaged file cannot be read is a finding too."""
+    try:
+        return check(tx)
+    except sqlite3.DatabaseError as error:
+        return [("", f"cannot be read: {error}")]
 
 
 def of_check(name: str, found: Sequence[tuple[str, str]]) -> Iterator[Problem]:
