@@ -165,6 +165,20 @@ class ContractBroken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryGivenUp:
+    """What was old is gone. logs: files; hashes: ids that are forgotten; bytes: given back to the disk."""
+
+    payloads: int = 0
+    runs: int = 0
+    logs: int = 0
+    events: int = 0
+    deliveries: int = 0
+    hashes: int = 0
+    journal: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
     """Something inside went wrong and was contained; `where` names the part."""
 
@@ -189,5 +203,6 @@ Notice: TypeAlias = (
     | ConfigApplied
     | ConfigRejected
     | ContractBroken
+    | HistoryGivenUp
     | Trouble
 )

@@ -12,6 +12,8 @@ from tocsin.cli import exits
 from tocsin.cli.main import GROUPS
 
 COMMANDS = [
+    "gc",
+    "audit",
     "init",
     "check",
     "plan",

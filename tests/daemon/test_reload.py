@@ -25,7 +25,7 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
 
 
 def following(rig: Rig) -> Reload:
-    return Reload(controls=rig.controls, announce=rig.notices, paths=rig.paths)
+    return Reload(configuring=rig.controls.configuring, announce=rig.notices, paths=rig.paths)
 
 
 async def look(reload: Reload, rig: Rig, times: int = 2) -> None:
@@ -35,7 +35,7 @@ async def look(reload: Reload, rig: Rig, times: int = 2) -> None:
 
 
 async def names(rig: Rig) -> list[str]:
-    planned = await rig.controls.plan(by_hand=False)
+    planned = await rig.controls.configuring.plan(by_hand=False)
     return [addition.name for addition in planned.plan.added]
 
 

@@ -22,10 +22,12 @@ from tocsin.engine.attempt import Attempts
 from tocsin.engine.bookmarks import StoredBookmarks
 from tocsin.engine.claims import Claim, Claims
 from tocsin.engine.clockwork import Clockwork
-from tocsin.engine.controls import Applied, Controls
+from tocsin.engine.configuring import Applied
+from tocsin.engine.controls import Controls
 from tocsin.engine.disarming import disarm, requeue
 from tocsin.engine.dispatch import Dispatcher
 from tocsin.engine.recovery import ReadOutputs, Recovery
+from tocsin.engine.retention import Keeper
 from tocsin.engine.settling import Settler
 from tocsin.event import Accepted, Answer, Event, Occurrence, Origin, State
 from tocsin.registration import (
@@ -105,6 +107,7 @@ class Rig:
     runner: FakeRunner = field(default_factory=FakeRunner)
     secrets: FakeSecrets = field(default_factory=FakeSecrets)
     owner: str = "own_1"
+    zone: str = "UTC"
     settings: EngineSettings = field(default_factory=EngineSettings)
     taken: list[Claim] = field(default_factory=list)
     changes: list[EngineSettings | None] = field(default_factory=list)
@@ -134,6 +137,7 @@ class Rig:
         )
         self.clockwork = Clockwork(store=self.store, announce=self.notices, claims=self.claims)
         self.applier = Applier(announce=self.notices, secrets=self.secrets)
+        self.keeper = Keeper(store=self.store, clock=self.clock, announce=self.notices, logs=self.paths.logs)
         self.controls = Controls(
             store=self.store,
             clock=self.clock,
@@ -142,8 +146,9 @@ class Rig:
             secrets=self.secrets,
             config=self.paths.config,
             home=self.paths.home,
-            system_tz="UTC",
+            system_tz=lambda: self.zone,
             changed=self.changes.append,
+            keeper=self.keeper,
         )
 
     def recovery(self, read_outputs: ReadOutputs = lambda _: (Outputs(), None)) -> Recovery:
@@ -196,7 +201,7 @@ class Rig:
     async def apply(self, text: str, *, prune: bool = False, by_hand: bool = False) -> Applied:
         """Write the configuration file and apply it, as a reload does."""
         self.configure(text)
-        return await self.controls.apply(prune=prune, by_hand=by_hand)
+        return await self.controls.configuring.apply(prune=prune, by_hand=by_hand)
 
     async def named(self, name: str) -> Registration:
         """The present bearer of a name."""

@@ -229,7 +229,7 @@ class TestPrune:
 
     async def test_rows_that_did_not_come_from_the_file_are_left_alone(self, rig: Rig) -> None:
         rig.configure(W)
-        await rig.controls.add("mine", {"workflow": "w", "manual": True}, base=rig.paths.home)
+        await rig.controls.configuring.add("mine", {"workflow": "w", "manual": True}, base=rig.paths.home)
         await rig.apply(W, prune=True)
         assert (await rig.named("mine")).enabled
 
@@ -237,7 +237,7 @@ class TestPrune:
 class TestAllOrNothing:
     async def test_a_name_that_somebody_made_by_hand_stops_everything(self, rig: Rig) -> None:
         rig.configure(W)
-        await rig.controls.add("mine", {"workflow": "w", "manual": True}, base=rig.paths.home)
+        await rig.controls.configuring.add("mine", {"workflow": "w", "manual": True}, base=rig.paths.home)
         with pytest.raises(ConfigInvalid, match="mine"):
             await rig.apply(W + trigger("new") + trigger("mine"))
         assert [row.spec.name for row in await rig.read(registrations.present)] == ["mine"]
@@ -253,7 +253,7 @@ class TestAllOrNothing:
         try:
             await rig.apply(W + trigger("b", 'cron = "nonsense"'))
         except ConfigInvalid as error:
-            await rig.controls.note_rejected(error.problems)
+            await rig.controls.configuring.note_rejected(error.problems)
         fact = await rig.read(lambda tx: journal.fact(tx, "config"))
         assert isinstance(fact, dict)
         assert fact["ok"] is False
@@ -267,7 +267,7 @@ class TestAllOrNothing:
 
     async def test_planning_changes_nothing(self, rig: Rig) -> None:
         rig.configure(W + trigger())
-        applied = await rig.controls.plan(by_hand=False)
+        applied = await rig.controls.configuring.plan(by_hand=False)
         assert [addition.first for addition in applied.plan.added] == [NOON + 21 * HOUR]
         assert await rig.read(registrations.present) == []
         assert rig.changes == []

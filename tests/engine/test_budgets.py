@@ -175,7 +175,7 @@ class TestArmedAgain:
 
     async def test_a_fire_is_refused_with_the_way_out(self, rig: Rig) -> None:
         rig.configure(CONFIG.format(usd=1))
-        await rig.controls.apply(prune=False, by_hand=True)
+        await rig.controls.configuring.apply(prune=False, by_hand=True)
         rig.open()
         await rig.controls.fire("t", payload=None, key=None, cause=None)
         await rig.settle(rig.taken.pop(), succeeded(cost_usd=2))

@@ -13,7 +13,7 @@ from tocsin.engine.controls import Fired
 from tocsin.errors import BadRequest, ConfigInvalid, NotFound, Refused
 from tocsin.event import Cause, Origin
 from tocsin.identity import token_hash
-from tocsin.registration import DisabledReason, Kind, RowOrigin
+from tocsin.registration import DisabledReason, Json, Kind, Registration, RowOrigin
 from tocsin.store import journal, ledger
 
 W = '[workflows.w]\ncommand = ["true"]\n'
@@ -22,6 +22,11 @@ HOUR = timedelta(hours=1)
 
 async def fire(rig: Rig, name: str = "t", key: str | None = None, cause: Cause | None = None) -> Fired:
     return await rig.controls.fire(name, payload={"by": "hand"}, key=key, cause=cause)
+
+
+async def add(rig: Rig, name: str, table: dict[str, Json]) -> Registration:
+    """A trigger made by hand."""
+    return await rig.controls.configuring.add(name, table, base=rig.paths.home)
 
 
 class TestFire:
@@ -105,7 +110,7 @@ class TestFire:
 class TestAdd:
     async def test_a_trigger_made_by_hand_is_a_row_of_its_own_origin(self, rig: Rig) -> None:
         rig.configure(W)
-        row = await rig.controls.add("mine", {"workflow": "w", "every": "10m"}, base=rig.paths.home)
+        row = await add(rig, "mine", {"workflow": "w", "every": "10m"})
         assert (row.spec.name, row.origin, row.enabled) == ("mine", RowOrigin.CLI, True)
         assert row.next_fire_at == rig.clock.now() + timedelta(minutes=10)
         assert rig.changes == [None]
@@ -114,19 +119,19 @@ class TestAdd:
         rig.configure(W)
         await rig.add(spec("mine"))
         with pytest.raises((Refused, ConfigInvalid), match="mine"):
-            await rig.controls.add("mine", {"workflow": "w", "manual": True}, base=rig.paths.home)
+            await add(rig, "mine", {"workflow": "w", "manual": True})
 
     async def test_the_name_of_a_removed_one_is_free(self, rig: Rig) -> None:
         rig.configure(W)
         old = await rig.add(spec("mine"))
         await rig.remove(old)
-        row = await rig.controls.add("mine", {"workflow": "w", "manual": True}, base=rig.paths.home)
+        row = await add(rig, "mine", {"workflow": "w", "manual": True})
         assert row.id != old.id
 
     async def test_a_mistake_is_told_as_one_of_the_file_would_be(self, rig: Rig) -> None:
         rig.configure(W)
         with pytest.raises((ConfigInvalid, BadRequest), match="unknown"):
-            await rig.controls.add("mine", {"workflow": "unknown", "manual": True}, base=rig.paths.home)
+            await add(rig, "mine", {"workflow": "unknown", "manual": True})
         assert await rig.events() == []
 
 

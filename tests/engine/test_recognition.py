@@ -271,13 +271,13 @@ async def test_an_edited_strategy_is_shown_by_plan(rig: Rig) -> None:
     text = workflow + '[triggers.t]\nworkflow = "w"\nwebhook = {}\ndedupe = { header = "N"'
     await rig.apply(text + " }\n")
     rig.configure(text + ', strategy = "greatest", order = "number" }\n')
-    (change,) = (await rig.controls.plan(by_hand=False)).plan.changed
+    (change,) = (await rig.controls.configuring.plan(by_hand=False)).plan.changed
     (difference,) = change.what
     assert difference.key == "webhook.dedupe"
     assert isinstance(difference.after, dict)
     assert (difference.after["strategy"], difference.after["order"]) == ("greatest", "number")
-    await rig.controls.apply(prune=False, by_hand=False)
-    assert (await rig.controls.plan(by_hand=False)).plan.empty
+    await rig.controls.configuring.apply(prune=False, by_hand=False)
+    assert (await rig.controls.configuring.plan(by_hand=False)).plan.empty
     row = await rig.named("t")
     assert await new(rig, row, "2", "1") == ["2"]
     assert [event.state for event in await rig.events()] == [State.PENDING]

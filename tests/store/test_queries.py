@@ -95,6 +95,10 @@ def test_every_query_is_one_that_the_database_understands(store: Store, path: Pa
         ("seen.newer", "seen_turn"),
         ("seen.take_turn", "seen_turn"),
         ("events.sent", "events_registration"),
+        ("retention.old_payloads", "deliveries_kept"),
+        ("retention.old_hashes", "seen_age"),
+        ("retention.old_runs", "PRIMARY KEY"),
+        ("retention.old_events", "PRIMARY KEY"),
     ],
 )
 def test_what_the_queue_asks_often_is_answered_from_its_own_index(

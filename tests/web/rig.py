@@ -15,6 +15,7 @@ from tocsin.engine.accept import Acceptor
 from tocsin.engine.applying import Applier, secret_name
 from tocsin.engine.claims import Claims
 from tocsin.engine.controls import Controls
+from tocsin.engine.retention import Keeper
 from tocsin.engine.secret_store import FileSecrets
 from tocsin.event import Answer, Event, Occurrence
 from tocsin.registration import Json, Kind, Overlap, RowOrigin, TriggerSpec
@@ -237,8 +238,9 @@ def furnished(home: Path, store: Store, settings: EngineSettings) -> tuple[Rig, 
         secrets=secrets,
         config=home / "tocsin.toml",
         home=home,
-        system_tz="UTC",
+        system_tz=lambda: "UTC",
         changed=lambda _: None,
+        keeper=Keeper(store=store, clock=clock, announce=notices, logs=home / "logs"),
     )
     rig = Rig(home=home, store=store, clock=clock, notices=notices, secrets=secrets, controls=controls)
     return rig, acceptor

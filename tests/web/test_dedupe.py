@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.web.rig import JSON, Reply, Rig
 from tocsin.dedupe import Greatest, Last, Order, written
+from tocsin.settings import Retention
 
 NUMBERS = written(Greatest(order=Order.NUMBER))
 
@@ -87,3 +89,17 @@ async def test_last_forgets(rig: Rig) -> None:
     assert [reply.status for reply in replies] == [202, 202, 200, 202, 202, 202]
     assert replies[2].document["event_id"] == replies[0].document["event_id"]
     assert replies[5].document["event_id"] != replies[0].document["event_id"]
+
+
+async def test_a_repeat_is_a_duplicate_when_its_event_is_long_gone(rig: Rig) -> None:
+    path = await rig.hook(dedupe={"header": "X-Id"})
+    first = await send(rig, path, "1")
+    await send(rig, path, "newest")
+    await rig.controls.second_thoughts.cancel([event.id for event in await rig.events()])
+    moment, now = timedelta(seconds=1), rig.clock.advance(3600)
+    await rig.controls.keeper.collect(Retention(payloads=moment, runs=moment, events=moment), now)
+    assert len(await rig.events()) == 1
+    again = await send(rig, path, "1")
+    assert again.status == 200
+    assert again.document["event_id"] == first.document["event_id"]
+    assert again.document["duplicate"] is True

@@ -162,6 +162,9 @@ def enable(
     session, wanted = session_of(context), names_or_tag(names, tag)
     done = call(session, "enable", {"names": wanted, "tag": tag, "requeue": requeue})
     report(done, "enabled", as_json=as_json)
+    for name, count in read(session, lambda tx: left_behind(tx, done)) if requeue else ():
+        events = "event stays" if count == 1 else "events stay"
+        render.say(f"{name}: {count} dropped {events} so, without a payload any more (retention.payloads)")
     say_still_paused(session, done)
 
 
@@ -171,6 +174,14 @@ def say_still_paused(session: Session, names: list[str]) -> None:
     for row in read(session, lambda tx: chosen(tx, names, None)):
         if row.is_paused(moment):
             render.say(f"{row.spec.name} is still paused: `tocsin resume {row.spec.name}`")
+
+
+def left_behind(tx: Tx, names: list[str]) -> list[tuple[str, int]]:
+    """(name, count) of what cannot come back, where there is such."""
+    from tocsin.store.second_thoughts import beyond_recall
+
+    counts = [(name, beyond_recall(tx, trigger_called(tx, name).id)) for name in names]
+    return [(name, count) for name, count in counts if count]
 
 
 def disable(context: typer.Context, names: Names = None, tag: Tag = None, as_json: JsonFlag = False) -> None:

@@ -24,6 +24,7 @@ from tocsin.runs import Run
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx
     from tocsin.store.journal import Entry
+    from tocsin.store.ledger import Delivered
 
 LIMIT = 20  # rows unless told: one screen
 
@@ -114,10 +115,10 @@ def event(
     Example: tocsin event evt_0198c2
     """
     row, arrived, runs, entries = read(session_of(context), lambda tx: story(tx, id_))
-    trace = trace_of(row, runs, entries)
+    trace = trace_of(row, arrived, runs, entries)
     if as_json:
         more: dict[str, Json] = {
-            "envelope": arrived,
+            "envelope": arrived.envelope if arrived.pruned_at is None else None,
             "runs": [documents.run(run) for run in runs],
             "trace": trace,
         }
@@ -126,15 +127,17 @@ def event(
         show_event(row, arrived, trace)
 
 
-def story(tx: Tx, text: str) -> tuple[Event, dict[str, Json], list[Run], list[Entry]]:
+def story(tx: Tx, text: str) -> tuple[Event, Delivered, list[Run], list[Entry]]:
     """Everything that is known of an event."""
     from tocsin.store import journal, ledger, runs
 
     row = event_called(tx, text)
-    return row, ledger.envelope_of(tx, row.id), runs.of_event(tx, row.id), journal.of_event(tx, row.id)
+    return row, ledger.delivery_of(tx, row.id), runs.of_event(tx, row.id), journal.of_event(tx, row.id)
 
 
-def trace_of(row: Event, runs: Sequence[Run], entries: Sequence[Entry]) -> list[dict[str, Json]]:
+def trace_of(
+    row: Event, arrived: Delivered, runs: Sequence[Run], entries: Sequence[Entry]
+) -> list[dict[str, Json]]:
     """What happened, in the order of time: recorded, runs begun and ended, whatever was noted, the end."""
     steps = [(row.created_at, "recorded", sort(row))]
     for run in runs:
@@ -144,11 +147,13 @@ def trace_of(row: Event, runs: Sequence[Run], entries: Sequence[Entry]) -> list[
     steps += [(entry.at, entry.what, entry.reason or "") for entry in entries]
     if row.settled_at is not None:
         steps.append((row.settled_at, str(row.state), row.reason or ""))
+    if arrived.pruned_at is not None:
+        steps.append((arrived.pruned_at, "payload given up", "retention.payloads"))
     steps.sort(key=lambda step: step[0])
     return [{"at": rfc3339(at), "what": what, "reason": reason or None} for at, what, reason in steps]
 
 
-def show_event(row: Event, arrived: dict[str, Json], trace: list[dict[str, Json]]) -> None:
+def show_event(row: Event, arrived: Delivered, trace: list[dict[str, Json]]) -> None:
     moment = now()
     render.facts(event_facts(row, moment))
     render.line("\ntrace")
@@ -156,7 +161,10 @@ def show_event(row: Event, arrived: dict[str, Json], trace: list[dict[str, Json]
         reason = f": {step['reason']}" if step["reason"] else ""
         render.line(f"  {step['at']}  {step['what']}{reason}")
     render.line("\nenvelope")
-    render.document(arrived)
+    if arrived.pruned_at is None:
+        render.document(arrived.envelope)
+    else:
+        render.line(f"  given up on {rfc3339(arrived.pruned_at)} (retention.payloads)")
 
 
 def event_facts(row: Event, moment: datetime) -> Iterator[tuple[str, str | None]]:

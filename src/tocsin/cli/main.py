@@ -25,6 +25,7 @@ from tocsin.cli import (
     firing,
     forecast,
     history,
+    keeping,
     once,
     pausing,
     render,
@@ -75,6 +76,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Command | typer.Typer]]] = {
         "once": once.once,
         "costs": costs.costs,
     },
+    "Housekeeping": {"gc": keeping.gc, "audit": keeping.audit},
     "About": {"paths": start.paths, "version": start.version},
 }
 

@@ -53,7 +53,7 @@ async def recover(paths: Paths, *, environ: Mapping[str, str]) -> None:
 def limits(core: Core) -> EngineSettings:
     """The file's limits; the default ones while the file has mistakes, which must not hold up a fire."""
     try:
-        return core.controls.load().configuration.engine
+        return core.controls.configuring.load().configuration.engine
     except ConfigInvalid:
         return EngineSettings()
 

@@ -131,6 +131,20 @@ def contract_broken(notice: notices.ContractBroken) -> tuple[int, str]:
     return logging.WARNING, notice.warning
 
 
+def given_up(notice: notices.HistoryGivenUp) -> tuple[int, str]:
+    counts = {
+        "payloads": notice.payloads,
+        "runs": notice.runs,
+        "logs": notice.logs,
+        "events": notice.events,
+        "deliveries": notice.deliveries,
+        "hashes": notice.hashes,
+        "journal rows": notice.journal,
+    }
+    told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    return logging.INFO, f"retention: {told} given up; {notice.bytes} bytes given back"
+
+
 def trouble(notice: notices.Trouble) -> tuple[int, str]:
     return logging.ERROR, f"{notice.where}: {notice.error}"
 
@@ -152,5 +166,6 @@ WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
     notices.ConfigApplied: config_applied,
     notices.ConfigRejected: config_rejected,
     notices.ContractBroken: contract_broken,
+    notices.HistoryGivenUp: given_up,
     notices.Trouble: trouble,
 }

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from tocsin.engine.controls import Controls
+from tocsin.engine.configuring import Configuring
 from tocsin.engine.driver import TICK_S
 from tocsin.errors import ConfigInvalid, Problem
 from tocsin.notices import ConfigRejected
@@ -24,8 +24,8 @@ Signature: TypeAlias = Sequence[tuple[str, int, int, int]]
 class Reload:
     """`once` compares the files with what was applied last. A change has to rest for one look."""
 
-    def __init__(self, *, controls: Controls, announce: Announce, paths: Paths) -> None:
-        self._controls = controls
+    def __init__(self, *, configuring: Configuring, announce: Announce, paths: Paths) -> None:
+        self._configuring = configuring
         self._announce = announce
         self._paths = paths
         self._applied = self._seen = signature(paths)
@@ -49,14 +49,14 @@ class Reload:
         """
         try:
             await self._refuse_emptied()
-            await self._controls.apply(prune=False, by_hand=False)
+            await self._configuring.apply(prune=False, by_hand=False)
         except ConfigInvalid as error:
-            await self._controls.note_rejected(error.problems)
+            await self._configuring.note_rejected(error.problems)
             problems = tuple(str(problem) for problem in error.problems)
             self._announce(ConfigRejected(path=str(self._paths.config), problems=problems))
 
     async def _refuse_emptied(self) -> None:
-        planned = await self._controls.plan(by_hand=False)
+        planned = await self._configuring.plan(by_hand=False)
         if planned.plan.removed and not planned.loaded.configuration.triggers:
             message = "saw no trigger any more, expected some; `tocsin apply` if that is meant"
             raise ConfigInvalid([Problem(path=str(self._paths.config), line=None, key="", message=message)])

@@ -58,7 +58,7 @@ async def up(paths: Paths, options: UpOptions, *, environ: Mapping[str, str]) ->
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(hold(paths.lock, holder))
         core = await stack.enter_async_context(open_core(paths, owner=holder.owner, environ=environ))
-        applied = await core.controls.apply(prune=False, by_hand=False)
+        applied = await core.controls.configuring.apply(prune=False, by_hand=False)
         for warning in applied.loaded.warnings:
             logs.LOGGER.warning("%s", warning)
         await core.recovery.recover()
@@ -78,7 +78,7 @@ class Engine:
         self._hurry = asyncio.Event()
         self._hub = ObserverHub()
         self._server = Server(web_context(core, lock, settings, self))
-        self._reload = Reload(controls=core.controls, announce=core.bus, paths=core.paths)
+        self._reload = Reload(configuring=core.controls.configuring, announce=core.bus, paths=core.paths)
 
     @property
     def is_stopping(self) -> bool:
@@ -131,12 +131,14 @@ class Engine:
             "dispatch": core.dispatcher.once,
             "lifecycle": lifecycle.once,
             "reload": self._reload.once,
+            "retention": core.controls.keeper.once,
             "home": HomeWatch(core.paths, self.request_stop).once,
         }
         if self._options.until_idle:
             rounds["idle"] = Idle(core.store, lifecycle, self.request_stop).once
         drivers = [Driver(name, once, clock=core.clock, announce=core.bus) for name, once in rounds.items()]
-        core.changes.readers.append(self._read)
+        core.controls.keeper.kept = self._settings.retention
+        core.changes.readers += [self._read, core.controls.keeper.read]
         core.changes.listeners += [driver.wake for driver in drivers[:3]]
         _, dispatch, sources = drivers[:3]
         core.bus.listeners.append(WakeOn(sources, Disarmed, Paused, Resumed).hear)

@@ -17,7 +17,7 @@ from tocsin.config.paths import make_private
 from tocsin.daemon.lock import new_holder
 from tocsin.daemon.samples import SAMPLES
 from tocsin.daemon.wiring import Core, open_core
-from tocsin.engine.choosing import named
+from tocsin.engine.choosing import named, payload_of
 from tocsin.engine.claims import params
 from tocsin.engine.controls import by_hand
 from tocsin.engine.runners.command import CommandRunner
@@ -28,7 +28,7 @@ from tocsin.identity import RUN, engine_key, idempotency_key, new_id
 from tocsin.registration import Json, Registration
 from tocsin.runs import TEST_RUN, Outcome, RunRequest, RunState, Verdict
 from tocsin.settings import Paths, Workflow
-from tocsin.store import events, ledger, registrations, runs
+from tocsin.store import events, registrations, runs
 from tocsin.store.connection import Tx
 
 FROZEN: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -69,7 +69,7 @@ async def test_run(paths: Paths, wish: TestWish, *, environ: Mapping[str, str]) 
 
 async def subject(core: Core, name: str) -> tuple[Registration, Workflow, int]:
     """The trigger as the file has it now, with the state of its row if there is one."""
-    loaded = core.controls.load().configuration
+    loaded = core.controls.configuring.load().configuration
     row = await core.store.read(lambda tx: registrations.by_name(tx, name))
     spec = loaded.triggers.get(name, None if row is None else row.spec)
     if spec is None:
@@ -94,11 +94,11 @@ async def subject(core: Core, name: str) -> tuple[Registration, Workflow, int]:
 
 
 def arrived(tx: Tx, registration: Registration, wish: TestWish) -> dict[str, Json]:
-    """The envelope to test with. Raises NotFound for an unknown event."""
+    """The envelope to test with. Raises NotFound for an unknown event, Refused for one without a payload."""
     if wish.event_id is not None:
         if events.by_id(tx, wish.event_id) is None:
             raise NotFound(thing="event", name=wish.event_id)
-        return ledger.envelope_of(tx, wish.event_id)
+        return dict(payload_of(tx, wish.event_id).envelope)
     payload = SAMPLES[registration.spec.component] if wish.payload is None else wish.payload
     return envelope(by_hand(registration, payload, "test", None, FROZEN), FROZEN)
 

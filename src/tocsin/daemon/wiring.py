@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tocsin.clock import SystemClock
@@ -21,6 +22,7 @@ from tocsin.engine.claims import Claims
 from tocsin.engine.controls import Controls
 from tocsin.engine.dispatch import Dispatcher
 from tocsin.engine.recovery import Recovery
+from tocsin.engine.retention import Keeper
 from tocsin.engine.runners.command import CommandRunner
 from tocsin.engine.runners.environment import output_path
 from tocsin.engine.runners.outputs import read_outputs
@@ -104,8 +106,7 @@ def assemble(
     """Name the classes."""
     clock, bus = SystemClock(), Bus([log])
     claims = Claims(owner=owner, settings=EngineSettings(), logs=paths.logs, announce=bus, origin=origin)
-    changes = Changes(claims)
-    runner = CommandRunner(environ)
+    changes, runner = Changes(claims), CommandRunner(environ)
     acceptor = Acceptor(store=store, clock=clock, announce=bus, claims=claims)
     settler = Settler(store=store, clock=clock, announce=bus, claims=claims)
     attempts = Attempts(store=store, runner=runner, settler=settler, announce=bus, paths=paths)
@@ -125,8 +126,9 @@ def assemble(
             secrets=FileSecrets(paths.secrets),
             config=paths.config,
             home=paths.home,
-            system_tz=system_zone(environ),
+            system_tz=partial(system_zone, environ),
             changed=changes,
+            keeper=Keeper(store=store, clock=clock, announce=bus, logs=paths.logs),
         ),
         attempts=attempts,
         dispatcher=Dispatcher(store=store, claims=claims, attempts=attempts, settler=settler),

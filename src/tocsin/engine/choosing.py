@@ -8,8 +8,9 @@ from difflib import get_close_matches
 
 from tocsin.errors import NotFound, Refused
 from tocsin.event import Event
+from tocsin.instants import rfc3339
 from tocsin.registration import DisabledReason, Registration
-from tocsin.store import events, registrations
+from tocsin.store import events, ledger, registrations
 from tocsin.store.connection import Tx
 
 
@@ -72,3 +73,12 @@ def event_with_id(tx: Tx, id_: str) -> Event:
     if event is None:
         raise NotFound(thing="event", name=id_)
     return event
+
+
+def payload_of(tx: Tx, event_id: str) -> ledger.Delivered:
+    """What an event was made from. Raises Refused when that was given up for its age."""
+    found = ledger.delivery_of(tx, event_id)
+    if found.pruned_at is not None:
+        when = rfc3339(found.pruned_at)
+        raise Refused(f"{event_id} has no payload any more: it was given up on {when} (retention.payloads)")
+    return found

@@ -6,32 +6,30 @@ Results are JSON values; refusals are TocsinErrors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from tocsin.config.convert import trigger_spec
-from tocsin.config.load import Loaded, load
-from tocsin.config.plan import Plan
 from tocsin.engine.accept import Acceptor, refuse_loop
-from tocsin.engine.applying import Applier, applied, make_plan, secret_name, wanted
+from tocsin.engine.applying import Applier, secret_name
 from tocsin.engine.choosing import named, off, refuse_expired, selected
+from tocsin.engine.configuring import Configuring
 from tocsin.engine.disarming import disarm, requeue
 from tocsin.engine.once import Once
 from tocsin.engine.pauses import Pauses
 from tocsin.engine.pausing import is_over
 from tocsin.engine.rebinding import Rebinding
+from tocsin.engine.retention import Keeper
 from tocsin.engine.second_thoughts import SecondThoughts
 from tocsin.engine.trigger_state import TriggerStates
-from tocsin.errors import ConfigInvalid, Problem, Refused
+from tocsin.errors import Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin, Skipped
 from tocsin.identity import new_id, token_hash
-from tocsin.notices import ContractBroken
-from tocsin.registration import DisabledReason, Json, Registration, RowOrigin
+from tocsin.registration import DisabledReason, Json, Registration
 from tocsin.seams import Announce, Clock, SecretStore
 from tocsin.settings import EngineSettings
-from tocsin.store import events, journal, registrations, workflows
+from tocsin.store import events, journal
 from tocsin.store.connection import Store, Tx
 
 
@@ -45,16 +43,9 @@ class Fired:
     duplicate: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
-    """What applying did, or would do."""
-
-    plan: Plan
-    loaded: Loaded
-
-
 class Controls:
-    """The verbs; those about one event stand in `second_thoughts`, those about pauses in `pauses`.
+    """The verbs. Those about the configuration stand in `configuring`, about one event in
+    `second_thoughts`, about pauses in `pauses`, and so on.
 
     changed: called after a commit that gave the loops something to look at.
     """
@@ -69,64 +60,35 @@ class Controls:
         secrets: SecretStore,
         config: Path,
         home: Path,
-        system_tz: str,
+        system_tz: Callable[[], str],
         changed: Callable[[EngineSettings | None], None],
+        keeper: Keeper,
     ) -> None:
         self._store = store
         self._clock = clock
         self._announce = announce
         self._acceptor = acceptor
         self._secrets = secrets
-        self._config = config
-        self._home = home
-        self._system_tz = system_tz
         self._changed = changed
         self._applier = Applier(announce=announce, secrets=secrets)
+        self.configuring = Configuring(
+            store=store,
+            clock=clock,
+            announce=announce,
+            applier=self._applier,
+            config=config,
+            home=home,
+            system_tz=system_tz,
+            changed=changed,
+        )
         self.pauses = Pauses(store=store, clock=clock, announce=announce, changed=lambda: changed(None))
+        self.keeper = keeper
         self.states = TriggerStates(store=store, clock=clock)
         self.rebinding = Rebinding(store=store, clock=clock, changed=lambda: changed(None))
         self.once = Once(store=store, clock=clock)
         self.second_thoughts = SecondThoughts(
             store=store, clock=clock, announce=announce, changed=lambda: changed(None)
         )
-
-    def load(self) -> Loaded:
-        """Read the configuration file. Raises ConfigInvalid."""
-        return load(self._config, now=self._clock.now(), system_tz=self._system_tz, home=self._home)
-
-    async def plan(self, *, by_hand: bool) -> Applied:
-        """What `apply` would do. Raises ConfigInvalid."""
-        loaded, now = self.load(), self._clock.now()
-        made = await self._store.read(lambda tx: make_plan(tx, loaded, now, by_hand=by_hand))
-        return Applied(plan=made, loaded=loaded)
-
-    async def apply(self, *, prune: bool, by_hand: bool) -> Applied:
-        """Make the rows say what the file says. Raises ConfigInvalid, also for a name that is taken.
-
-        by_hand: a person asks for it; only then is what has drifted bound anew.
-        """
-        loaded, now = self.load(), self._clock.now()
-
-        def step(tx: Tx) -> Plan:
-            made = make_plan(tx, loaded, now, by_hand=by_hand)
-            if made.conflicts:
-                raise ConfigInvalid(made.conflicts)
-            self._applier.apply(tx, wanted(tx, loaded, by_hand=by_hand), made, prune=prune, now=now)
-            journal.put_fact(tx, "config", {"path": str(self._config), "ok": True, "error": None})
-            return made
-
-        made = await self._store.write(step)
-        self._changed(loaded.configuration.engine)
-        for problem in made.broken:
-            self._announce(ContractBroken(warning=str(problem)))
-        self._announce(applied(self._config, made))
-        return Applied(plan=made, loaded=loaded)
-
-    async def note_rejected(self, problems: Sequence[Problem]) -> None:
-        """Remember that the file as it stands is not the one in force."""
-        error = "\n".join(str(problem) for problem in problems)
-        fact: Json = {"path": str(self._config), "ok": False, "error": error}
-        await self._store.write(lambda tx: journal.put_fact(tx, "config", fact))
 
     async def fire(self, name: str, *, payload: Json, key: str | None, cause: Cause | None) -> Fired:
         """Record a fire by hand. Raises NotFound, and Refused when it is off or would fire itself."""
@@ -140,36 +102,16 @@ class Controls:
         if not isinstance(answer, Accepted | Duplicate | Skipped):
             raise off(name, answer.reason)
         event = await self._store.read(lambda tx: events.by_id(tx, answer.event_id))
+        if event is None:
+            raise Refused(
+                f"{name}: this key was fired before, as {answer.event_id}, which is given up for its age"
+            )
         return Fired(
             event_id=answer.event_id,
             run_id=None if isinstance(answer, Skipped) else answer.run_id,
-            state="pending" if event is None else event.state,
+            state=event.state,
             duplicate=isinstance(answer, Duplicate),
         )
-
-    async def add(self, name: str, table: Mapping[str, Json], *, base: Path) -> Registration:
-        """A trigger made by hand. table: as in `[triggers.NAME]`. Raises ConfigInvalid, Refused."""
-        loaded, now = self.load(), self._clock.now()
-        rows = [row.spec.name for row in await self._store.read(registrations.present)]
-        spec = trigger_spec(
-            name,
-            table,
-            around=loaded.around(base, now, rows=rows),
-            defaults=loaded.defaults,
-            origin=f"trigger {name}",
-        )
-
-        def step(tx: Tx) -> Registration:
-            if registrations.by_name(tx, name) is not None:
-                raise Refused(f"{name} exists already: `tocsin rm {name}` first, or choose another name")
-            workflow = loaded.configuration.workflows[spec.workflow]
-            versions = {workflow.name: workflows.put(tx, workflow, now)}
-            self._applier.add(tx, spec, versions, origin=RowOrigin.CLI, now=now)
-            return named(tx, name)
-
-        row = await self._store.write(step)
-        self._changed(None)
-        return row
 
     async def remove(self, names: Sequence[str], *, tag: str | None) -> list[str]:
         """Hide triggers; history stays. Returns their names. Raises NotFound for a name that fits none."""

@@ -15,7 +15,7 @@ from functools import partial
 
 from tocsin.engine.accept import refuse_loop
 from tocsin.engine.admission import PAUSED, admit
-from tocsin.engine.choosing import event_with_id, refuse_off
+from tocsin.engine.choosing import event_with_id, payload_of, refuse_off
 from tocsin.errors import Refused
 from tocsin.event import UNFINISHED, Accepted, Cause, Event, Occurrence, Origin, State
 from tocsin.identity import EVENT, new_id
@@ -103,7 +103,7 @@ class SecondThoughts:
         registration = registration_of(tx, event)
         refuse_off(registration, now)
         refuse_other_kind(registration, event)
-        occurrence = again(event, registration, ledger.delivery_of(tx, event.id), cause, now)
+        occurrence = again(event, registration, payload_of(tx, event.id), cause, now)
         refuse_loop(registration.spec.name, occurrence)
         answer = admit(tx, occurrence, now=now, announce=self._announce)
         assert isinstance(answer, Accepted), answer  # noqa: S101 - active, bound, its id new, and it queues
@@ -116,6 +116,7 @@ def retry(tx: Tx, event: Event, now: datetime) -> None:
     if event.state not in (State.PENDING, State.FAILED):
         raise Refused(f"{event.id} cannot be retried, it is {described(event)}: {instead(event)}")
     refuse_off(registration_of(tx, event), now)
+    payload_of(tx, event.id)
     if event.state is State.FAILED:
         busy = event.lane is not None and lanes.head(tx, event.lane) is not None
         second_thoughts.revive(tx, event.id, busy=busy, now=now)

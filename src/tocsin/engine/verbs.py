@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from tocsin.engine.arguments import Arguments, event_ids, flag, instant, names, optional, text
-from tocsin.engine.controls import Applied, Controls
+from tocsin.engine.configuring import Applied
+from tocsin.engine.controls import Controls
 from tocsin.errors import BadRequest, ConfigInvalid, Problem, Refused, TocsinError
 from tocsin.event import Cause, Event
 from tocsin.registration import Json
@@ -44,13 +46,13 @@ async def fire(controls: Controls, arguments: Arguments) -> Json:
 
 async def plan(controls: Controls, _arguments: Arguments) -> Json:
     """-> the document of `tocsin plan`."""
-    return plan_document(await controls.plan(by_hand=True))
+    return plan_document(await controls.configuring.plan(by_hand=True))
 
 
 async def apply(controls: Controls, arguments: Arguments) -> Json:
     """prune -> the document of `tocsin apply`."""
     prune = flag(arguments, "prune")
-    return plan_document(await controls.apply(prune=prune, by_hand=True), prune=prune)
+    return plan_document(await controls.configuring.apply(prune=prune, by_hand=True), prune=prune)
 
 
 async def add(controls: Controls, arguments: Arguments) -> Json:
@@ -58,7 +60,7 @@ async def add(controls: Controls, arguments: Arguments) -> Json:
     table = arguments.get("table")
     if not isinstance(table, Mapping):
         raise BadRequest("table: expected an object, as a [triggers.NAME] table would be")
-    row = await controls.add(text(arguments, "name"), table, base=Path(text(arguments, "base")))
+    row = await controls.configuring.add(text(arguments, "name"), table, base=Path(text(arguments, "base")))
     return {"name": row.spec.name}
 
 
@@ -145,6 +147,14 @@ async def once_end(controls: Controls, arguments: Arguments) -> Json:
     return {}
 
 
+async def gc(controls: Controls, _arguments: Arguments) -> Json:
+    """-> payloads, runs, logs, events, deliveries, hashes, journal, bytes; more: whether to ask again."""
+    loaded = controls.configuring.load()  # a file with mistakes says nothing about it
+    kept = loaded.configuration.engine.retention
+    report, more = await controls.keeper.collect_some(kept)
+    return {**asdict(report), "more": more}
+
+
 VERBS: Final[Mapping[str, Verb]] = {
     "fire": fire,
     "plan": plan,
@@ -164,6 +174,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "replay": replay,
     "once_begin": once_begin,
     "once_end": once_end,
+    "gc": gc,
 }
 
 

@@ -144,7 +144,7 @@ def in_snapshot(connection: sqlite3.Connection, step: Step[T]) -> T:
         return step(Tx(connection))
     finally:
         if connection.in_transaction:  # an I/O error may have ended it
-            connection.execute("COMMIT")
+            connection.execute("ROLLBACK")  # as good as a commit, and works on a damaged file
 
 
 def commit(connection: sqlite3.Connection, batch: Sequence[Job[Any]]) -> None:

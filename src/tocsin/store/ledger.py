@@ -10,7 +10,7 @@ from typing import Any
 from tocsin.event import Occurrence
 from tocsin.instants import microseconds
 from tocsin.registration import Json
-from tocsin.store.columns import dump, load
+from tocsin.store.columns import at, dump, load
 from tocsin.store.connection import Tx
 
 
@@ -108,10 +108,14 @@ def deliver(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """What arrived, as it was recorded. body: the exact bytes, None when there were none."""
+    """What arrived, as it was recorded. body: the exact bytes, None when there were none.
+
+    pruned_at: since when both are given up, the envelope empty; None while they are there.
+    """
 
     envelope: Mapping[str, Any]
     body: bytes | None
+    pruned_at: datetime | None
 
 
 def delivery_of(tx: Tx, event_id: str) -> Delivered:
@@ -119,11 +123,11 @@ def delivery_of(tx: Tx, event_id: str) -> Delivered:
     row = tx.one("deliveries.of_event", event_id=event_id)
     if row is None:
         raise LookupError(event_id)
-    return Delivered(envelope=load(row["envelope"]), body=row["body"])
+    return Delivered(envelope=load(row["envelope"]), body=row["body"], pruned_at=at(row["pruned_at"]))
 
 
 def envelope_of(tx: Tx, event_id: str) -> dict[str, Json]:
-    """The envelope of the delivery that an event was made from."""
+    """The envelope of the delivery that an event was made from; empty once it was given up."""
     row = tx.one("deliveries.of_event", event_id=event_id)
     found: dict[str, Json] = {} if row is None else load(row["envelope"])
     return found

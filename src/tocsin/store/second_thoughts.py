@@ -14,9 +14,16 @@ from tocsin.store.connection import Tx
 
 
 def last_dropped(tx: Tx, registration_id: str) -> Sequence[tuple[str, str | None]]:
-    """(id, lane) of what this registration's last disarm dropped, in accept order."""
+    """(id, lane) of what the last disarm dropped and still has its payload, in accept order."""
     rows = tx.all("events.last_dropped", registration_id=registration_id)
-    return [(row["id"], row["lane"]) for row in rows]
+    return [(row["id"], row["lane"]) for row in rows if row["has_payload"]]
+
+
+def beyond_recall(tx: Tx, registration_id: str) -> int:
+    """How many that the last disarm dropped cannot come back: their payload was given up."""
+    return sum(
+        not row["has_payload"] for row in tx.all("events.last_dropped", registration_id=registration_id)
+    )
 
 
 def requeue(tx: Tx, id_: str, *, held: str | None, now: datetime) -> None:

@@ -193,7 +193,9 @@ RETURNING id, lane;
 
 -- name: events.last_dropped
 -- What the last disarm dropped, at the instant of its journal row; what a person cancelled then stays so.
-SELECT id, lane FROM events
+-- has_payload: 0 for what has been given up since.
+SELECT id, lane, (SELECT pruned_at IS NULL FROM deliveries WHERE deliveries.id = events.delivery) AS has_payload
+FROM events
 WHERE registration_id = :registration_id AND state = 'dropped' AND reason NOT IN ('cancelled', 'replaced') AND settled_at = (
   SELECT max(at) FROM journal WHERE registration_id = :registration_id AND what = 'disarmed')
 ORDER BY seq;
