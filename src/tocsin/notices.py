@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from tocsin.event import State
+from tocsin.gaps import Gap
 from tocsin.runs import RunState
 
 
@@ -138,6 +139,14 @@ class ContractBroken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GapFound:
+    """The engine could not decide for a while. triggers: how many had something planned meanwhile."""
+
+    gap: Gap
+    triggers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
     """Something inside went wrong and was contained; `where` names the part."""
 
@@ -159,5 +168,6 @@ Notice: TypeAlias = (
     | ConfigApplied
     | ConfigRejected
     | ContractBroken
+    | GapFound
     | Trouble
 )

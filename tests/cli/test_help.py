@@ -36,6 +36,7 @@ COMMANDS = [
     "retry",
     "replay",
     "next",
+    "gaps",
     "url",
     "state",
     "paths",

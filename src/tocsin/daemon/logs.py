@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tocsin import notices
 from tocsin.event import State
+from tocsin.gaps import signed
 from tocsin.instants import rfc3339
 from tocsin.runs import RunState
 
@@ -110,6 +111,12 @@ def contract_broken(notice: notices.ContractBroken) -> tuple[int, str]:
     return logging.WARNING, notice.warning
 
 
+def gap_found(notice: notices.GapFound) -> tuple[int, str]:
+    gap = notice.gap
+    text = f"gap ({gap.cause}) of {signed(gap.length)} from {rfc3339(gap.from_at)}: {gap.evidence}"
+    return logging.WARNING, text + f"; planned meanwhile: {notice.triggers} triggers" * bool(notice.triggers)
+
+
 def trouble(notice: notices.Trouble) -> tuple[int, str]:
     return logging.ERROR, f"{notice.where}: {notice.error}"
 
@@ -128,5 +135,6 @@ WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
     notices.ConfigApplied: config_applied,
     notices.ConfigRejected: config_rejected,
     notices.ContractBroken: contract_broken,
+    notices.GapFound: gap_found,
     notices.Trouble: trouble,
 }
