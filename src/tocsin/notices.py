@@ -139,6 +139,14 @@ class ContractBroken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneChanged:
+    """The machine's time zone is another one; schedules that name none follow it."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GapFound:
     """The engine could not decide for a while. triggers: how many had something planned meanwhile."""
 
@@ -168,6 +176,7 @@ Notice: TypeAlias = (
     | ConfigApplied
     | ConfigRejected
     | ContractBroken
+    | ZoneChanged
     | GapFound
     | Trouble
 )

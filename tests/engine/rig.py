@@ -105,6 +105,7 @@ class Rig:
     runner: FakeRunner = field(default_factory=FakeRunner)
     secrets: FakeSecrets = field(default_factory=FakeSecrets)
     owner: str = "own_1"
+    zone: str = "UTC"
     settings: EngineSettings = field(default_factory=EngineSettings)
     taken: list[Claim] = field(default_factory=list)
     changes: list[EngineSettings | None] = field(default_factory=list)
@@ -142,7 +143,7 @@ class Rig:
             secrets=self.secrets,
             config=self.paths.config,
             home=self.paths.home,
-            system_tz="UTC",
+            system_tz=lambda: self.zone,
             changed=self.changes.append,
         )
 

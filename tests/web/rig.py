@@ -237,7 +237,7 @@ def furnished(home: Path, store: Store, settings: EngineSettings) -> tuple[Rig, 
         secrets=secrets,
         config=home / "tocsin.toml",
         home=home,
-        system_tz="UTC",
+        system_tz=lambda: "UTC",
         changed=lambda _: None,
     )
     rig = Rig(home=home, store=store, clock=clock, notices=notices, secrets=secrets, controls=controls)

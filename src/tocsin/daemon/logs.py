@@ -111,6 +111,11 @@ def contract_broken(notice: notices.ContractBroken) -> tuple[int, str]:
     return logging.WARNING, notice.warning
 
 
+def zone_changed(notice: notices.ZoneChanged) -> tuple[int, str]:
+    text = f"the machine's time zone is {notice.after} now, it was {notice.before}: schedules without a tz follow"
+    return logging.WARNING, text
+
+
 def gap_found(notice: notices.GapFound) -> tuple[int, str]:
     gap = notice.gap
     text = f"gap ({gap.cause}) of {signed(gap.length)} from {rfc3339(gap.from_at)}: {gap.evidence}"
@@ -135,6 +140,7 @@ WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
     notices.ConfigApplied: config_applied,
     notices.ConfigRejected: config_rejected,
     notices.ContractBroken: contract_broken,
+    notices.ZoneChanged: zone_changed,
     notices.GapFound: gap_found,
     notices.Trouble: trouble,
 }

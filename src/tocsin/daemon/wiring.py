@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tocsin.clock import SystemClock
@@ -125,7 +126,7 @@ def assemble(
             secrets=FileSecrets(paths.secrets),
             config=paths.config,
             home=paths.home,
-            system_tz=system_zone(environ),
+            system_tz=partial(system_zone, environ),
             changed=changes,
         ),
         attempts=attempts,

@@ -53,7 +53,8 @@ class Applied:
 class Controls:
     """The verbs; those about one event stand in `second_thoughts`.
 
-    changed: called after a commit that gave the loops something to look at.
+    system_tz: the machine's zone as it is now. changed: called after a commit that gave the loops
+    something to look at.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Controls:
         secrets: SecretStore,
         config: Path,
         home: Path,
-        system_tz: str,
+        system_tz: Callable[[], str],
         changed: Callable[[EngineSettings | None], None],
     ) -> None:
         self._store = store
@@ -76,7 +77,7 @@ class Controls:
         self._secrets = secrets
         self._config = config
         self._home = home
-        self._system_tz = system_tz
+        self.system_tz = system_tz
         self._changed = changed
         self._applier = Applier(announce=announce, secrets=secrets)
         self.states = TriggerStates(store=store, clock=clock)
@@ -87,7 +88,7 @@ class Controls:
 
     def load(self) -> Loaded:
         """Read the configuration file. Raises ConfigInvalid."""
-        return load(self._config, now=self._clock.now(), system_tz=self._system_tz, home=self._home)
+        return load(self._config, now=self._clock.now(), system_tz=self.system_tz(), home=self._home)
 
     async def plan(self, *, by_hand: bool) -> Applied:
         """What `apply` would do. Raises ConfigInvalid."""
