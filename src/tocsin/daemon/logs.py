@@ -112,7 +112,7 @@ def contract_broken(notice: notices.ContractBroken) -> tuple[int, str]:
 
 
 def zone_changed(notice: notices.ZoneChanged) -> tuple[int, str]:
-    text = f"the machine's time zone is {notice.after} now, it was {notice.before}: schedules without a tz follow"
+    text = f"time zone {notice.after} now, it was {notice.before}: schedules without a tz follow"
     return logging.WARNING, text
 
 
