@@ -36,6 +36,7 @@ COMMANDS = [
     "retry",
     "replay",
     "next",
+    "simulate",
     "gaps",
     "url",
     "state",
