@@ -80,10 +80,15 @@ class Trigger:
 
 @dataclass(slots=True, kw_only=True)
 class Simulation:
-    """A time to come. lengths: how long runs take, by registration id; none means no time at all."""
+    """A time to come.
+
+    lengths: how long runs take, by registration id; none means no time at all. is_present: it begins
+    now, with what is planned or overdue; else with each schedule's first instant from `start` on.
+    """
 
     start: datetime
     until: datetime
+    is_present: bool = False
     lengths: Mapping[str, timedelta] = field(default_factory=dict)
     nights: Nights | None = None
     _lanes: dict[str, datetime] = field(default_factory=dict)
@@ -92,7 +97,7 @@ class Simulation:
         """Everything that happens from `start` to `until`, ascending; rows that are off do nothing."""
         queue: list[tuple[datetime, str, Trigger]] = []
         for row in rows:
-            due = first_due(row, self.start)
+            due = first_due(row, self.start, is_present=self.is_present)
             if due is not None:
                 length = self.lengths.get(row.id, timedelta())
                 trigger = Trigger(row=row, length=length, due=due, successes=row.runs_since_armed)
@@ -107,7 +112,7 @@ class Simulation:
     def _look(self, trigger: Trigger) -> datetime:
         """When the engine looks at it next: when it is due or ends, once the machine is awake."""
         end = trigger.row.spec.expires_at
-        at = trigger.due if end is None else max(min(trigger.due, end), self.start)
+        at = max(trigger.due if end is None else min(trigger.due, end), self.start)
         return at if self.nights is None else self.nights.awake(at)
 
     def _decide(self, trigger: Trigger, now: datetime) -> Generator[Step, None, datetime | None]:
@@ -156,8 +161,8 @@ class Simulation:
         return Step(at=at, registration=trigger.row.spec.name, what=what, note=note)
 
 
-def first_due(row: Registration, start: datetime) -> datetime | None:
-    """The first instant from `start` on that the row would fire at, pauses reckoned with."""
+def first_due(row: Registration, start: datetime, *, is_present: bool) -> datetime | None:
+    """The first instant at which the row would fire, pauses reckoned with; None when it would not."""
     if row.off_reason(start) is not None or row.held_until_enabled or row.drift is not None:
         return None
     if row.paused_at is not None:
@@ -165,10 +170,8 @@ def first_due(row: Registration, start: datetime) -> datetime | None:
             return None
         start = max(start, row.paused_until)
     planned = row.next_fire_at
-    if planned is not None and row.next_fire_run is not None and planned >= start:
+    if planned is not None and (planned >= start if row.next_fire_run else is_present and not row.paused_at):
         return planned
-    if planned is None and row.spec.schedule is None:
-        return None
     return next_after(row.spec.schedule, after=start - MICROSECOND, anchor=row.armed_at)
 
 

@@ -168,3 +168,14 @@ def test_a_change_of_the_clock_is_noted() -> None:
     assert step.at == datetime(2026, 3, 29, 1, tzinfo=UTC)
     assert step.note is not None
     assert "02:30" in step.note
+
+
+def test_what_is_overdue_now_is_made_up_for_now() -> None:
+    late = row("a", HOURLY, next_fire_at=NOON - 3 * HOUR)
+    [first, *_] = steps(late, is_present=True)
+    assert (first.at, first.what, first.note) == (
+        NOON,
+        What.FIRE,
+        "stands for 3 more",
+    )
+    assert told(steps(late, hours=0.5)) == [("01 12:00", "a", "fire")]

@@ -50,7 +50,7 @@ def simulate(
     start = now() if from_ is None else instant("--from", from_)
     until, nights = start + duration("--for", length), nights_of(session, sleep)
     rows, lengths = read_if_any(session, lambda tx: known(tx, name)) or ([], {})
-    steps = simulated(rows, lengths, start, until, nights)
+    steps = simulated(rows, lengths, start, until, nights, is_present=from_ is None)
     if as_json:
         render.document([document(step) for step in steps])
     elif steps:
@@ -65,10 +65,13 @@ def simulated(
     start: datetime,
     until: datetime,
     nights: Nights | None,
+    *,
+    is_present: bool,
 ) -> list[Step]:
     from tocsin.simulation import Simulation
 
-    return list(Simulation(start=start, until=until, lengths=lengths, nights=nights).steps(rows))
+    ahead = Simulation(start=start, until=until, lengths=lengths, nights=nights, is_present=is_present)
+    return list(ahead.steps(rows))
 
 
 def nights_of(session: Session, text: str | None) -> Nights | None:
