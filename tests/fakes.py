@@ -73,12 +73,21 @@ class FakeClock:
     def __init__(self, now: datetime = datetime(2026, 1, 1, 12, tzinfo=UTC)) -> None:
         self._now = now
         self._monotonic = 1000.0
+        self._slept = timedelta()
 
     def now(self) -> datetime:
         return self._now
 
     def monotonic(self) -> float:
         return self._monotonic
+
+    def boottime(self) -> float | None:
+        return self._monotonic + self._slept.total_seconds()
+
+    def sleep(self, length: timedelta) -> datetime:
+        """A suspended machine: only the engine's own clock stands still."""
+        self._slept += length
+        return self.jump(length)
 
     def advance(self, length: timedelta | float) -> datetime:
         """Let time pass on both clocks; a bare number is seconds. Returns the new time."""
@@ -89,7 +98,7 @@ class FakeClock:
         return self.jump(length)
 
     def jump(self, length: timedelta) -> datetime:
-        """Move the wall clock alone, either way: a suspended machine, or somebody set it."""
+        """Move the wall clock alone, either way: somebody set it."""
         self._now += length
         return self._now
 

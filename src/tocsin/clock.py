@@ -16,3 +16,8 @@ class SystemClock:
     def monotonic(self) -> float:
         """Seconds since an arbitrary start; stands still while some machines sleep."""
         return time.monotonic()
+
+    def boottime(self) -> float | None:
+        """Seconds since the machine's start, its sleep included; None where no clock tells that."""
+        which = getattr(time, "CLOCK_BOOTTIME", None)
+        return None if which is None else time.clock_gettime(which)

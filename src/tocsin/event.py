@@ -81,7 +81,8 @@ class Occurrence:
     occurred_at, planned_at: aware UTC. missed: earlier planned instants this one stands for.
     body: the exact bytes as they arrived, None when there were none. given_id: the sender's own id,
     letter for letter; None when it gave none. event_id: what its event is to be called, None for a
-    fresh id. replay_of: the event that it repeats.
+    fresh id. replay_of: the event that it repeats. queues: it waits its turn whatever `overlap` says.
+    not_before: it is not started earlier; None for at once.
     """
 
     registration_id: str
@@ -104,6 +105,8 @@ class Occurrence:
     cause: Cause | None = None
     event_id: str | None = None
     replay_of: str | None = None
+    queues: bool = False
+    not_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from tocsin.event import State
+from tocsin.gaps import Gap
 from tocsin.runs import RunState
 
 
@@ -179,6 +180,22 @@ class HistoryGivenUp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneChanged:
+    """The machine's time zone is another one; schedules that name none follow it."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapFound:
+    """The engine could not decide for a while. triggers: how many had something planned meanwhile."""
+
+    gap: Gap
+    triggers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
     """Something inside went wrong and was contained; `where` names the part."""
 
@@ -204,5 +221,7 @@ Notice: TypeAlias = (
     | ConfigRejected
     | ContractBroken
     | HistoryGivenUp
+    | ZoneChanged
+    | GapFound
     | Trouble
 )

@@ -102,19 +102,21 @@ Schedule: TypeAlias = Cron | Every | At
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisfirePolicy:
-    """grace: an instant later than this is missed. limit: the most events `fire_all` makes."""
+    """grace: an instant later than this is missed. limit: the most events `fire_all` makes.
+
+    wake_delay: what is made up for waits so long, and a trigger's own part of splay longer.
+    """
 
     misfire: Misfire = Misfire.FIRE_ONCE
     grace: timedelta = timedelta(seconds=60)
     limit: int = 24
+    wake_delay: timedelta = timedelta()
+    splay: timedelta = timedelta()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The most that a trigger's runs may cost in one period of its zone.
-
-    max_nanos: billionths of a dollar.
-    """
+    """The most (billionths of a dollar) that a trigger's runs may cost in one period of its zone."""
 
     max_nanos: int
     period: BudgetPeriod
@@ -175,8 +177,7 @@ class Registration:
     run_count: successes ever. runs_since_armed: successes since the last enable.
     last_fired_at: claim time of the last successful run.
     mark: how far the dedupe strategy `greatest` has come.
-    paused_at, paused_until: since when a person wants nothing of it to happen, and until when; an end
-    of None means until it is resumed.
+    paused_at, paused_until: since when nothing of it is to happen; no end means until it is resumed.
     drifted_at: when an engine first found its component's version to be another than it was made for.
     budget_from: spending before this instant does not count, for a person armed it again.
     """

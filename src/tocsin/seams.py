@@ -27,6 +27,10 @@ class Clock(Protocol):
         """Seconds from an arbitrary start; never goes back."""
         ...
 
+    def boottime(self) -> float | None:
+        """The same, but it goes on while the machine sleeps; None where no clock tells."""
+        ...
+
 
 class Announce(Protocol):
     """Takes a notice; never blocks and never raises."""

@@ -43,6 +43,8 @@ COMMANDS = [
     "once",
     "costs",
     "next",
+    "simulate",
+    "gaps",
     "url",
     "state",
     "paths",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from tests.engine.rig import Rig, open_rig
 from tests.store.raw import on_writer
 from tocsin.daemon.reload import Reload
 from tocsin.errors import StoreUnusable
-from tocsin.notices import ConfigRejected
+from tocsin.notices import ConfigRejected, ZoneChanged
+from tocsin.registration import Cron
 
 ONE = '[workflows.w]\ncommand = ["true"]\n[triggers.one]\nworkflow = "w"\nmanual = true\n'
 TWO = ONE + '[triggers.two]\nworkflow = "w"\nmanual = true\n'
@@ -83,3 +85,34 @@ async def test_what_a_left_trigger_had_waiting_comes_back_with_it(rig: Rig) -> N
     assert await rig.states() == ["dropped"]
     await rig.apply(TWO)
     assert await rig.states() == ["pending"]
+
+
+DAILY = """
+[workflows.w]
+command = ["true"]
+[triggers.mine]
+workflow = "w"
+cron = "0 9 * * *"
+[triggers.fixed]
+workflow = "w"
+cron = "0 9 * * *"
+tz = "Europe/Berlin"
+"""
+
+
+async def test_a_zone_that_changes_moves_the_schedules_that_name_none(rig: Rig) -> None:
+    """CR-47: the machine travels from Berlin to New York."""
+    rig.zone = "Europe/Berlin"
+    await rig.apply(DAILY)
+    reload = following(rig)
+    before = {name: (await rig.named(name)).next_fire_at for name in ("mine", "fixed")}
+    assert before["mine"] == before["fixed"] == datetime(2026, 1, 2, 8, tzinfo=UTC)
+    rig.zone = "America/New_York"
+    await look(reload, rig)
+    mine, fixed = await rig.named("mine"), await rig.named("fixed")
+    assert mine.spec.schedule == Cron(expr="0 9 * * *", tz="America/New_York")
+    assert (mine.next_fire_at, mine.schedule_revision) == (datetime(2026, 1, 1, 14, tzinfo=UTC), 2)
+    assert (fixed.next_fire_at, fixed.schedule_revision) == (before["fixed"], 1)
+    assert rig.notices.of(ZoneChanged) == [ZoneChanged(before="Europe/Berlin", after="America/New_York")]
+    await look(reload, rig)
+    assert len(rig.notices.of(ZoneChanged)) == 1

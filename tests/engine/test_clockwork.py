@@ -182,6 +182,14 @@ class TestMisfire:
             await open_engine.settle(claim, succeeded())
         assert order == [event.planned_at for event in found]
 
+    async def test_those_of_the_last_minute_queue_behind_the_missed_ones(self, open_engine: Rig) -> None:
+        """They are not late, but they came at once with the others."""
+        await open_engine.add(scheduled(misfire=policy(Misfire.FIRE_ALL, limit=5)))
+        await jump(open_engine, HOUR)
+        found = await open_engine.events()
+        assert [event.origin for event in found] == [*[Origin.CATCH_UP] * 3, *[Origin.LIVE] * 2]
+        assert [event.state.value for event in found] == ["claimed"] + ["held"] * 4
+
     async def test_fire_all_is_capped(self, rig: Rig) -> None:
         await rig.add(scheduled(misfire=policy(Misfire.FIRE_ALL, limit=3), overlap=Overlap.QUEUE))
         await jump(rig, DAY)

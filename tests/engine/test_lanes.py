@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.engine.rig import Rig, limits, open_rig, policy, scheduled, spec
+from tests.engine.rig import Rig, limits, open_rig, scheduled, spec
 from tests.fakes import failed, succeeded
 from tests.store.raw import beside
 from tocsin.event import Accepted, Duplicate, Origin, Skipped, State
-from tocsin.registration import Misfire, Overlap, Registration
+from tocsin.registration import Overlap, Registration
 from tocsin.runs import Outcome, Verdict
 from tocsin.store import lanes
 
@@ -157,15 +157,13 @@ class TestSkip:
         await open_engine.fire(row, "by hand")
         assert await open_engine.states() == ["claimed", "held"]
 
-    @pytest.mark.parametrize(
-        ("misfire", "state"), [(Misfire.FIRE_ALL, "held"), (Misfire.FIRE_ONCE, "skipped")]
-    )
-    async def test_catch_ups_queue_only_when_all_are_wanted(
-        self, open_engine: Rig, misfire: Misfire, state: str
+    @pytest.mark.parametrize(("queues", "state"), [(True, "held"), (False, "skipped")])
+    async def test_what_is_to_queue_queues_whatever_the_overlap_rule_says(
+        self, open_engine: Rig, queues: bool, state: str
     ) -> None:
-        row = await open_engine.add(scheduled(misfire=policy(misfire)))
+        row = await open_engine.add(scheduled())
         await open_engine.accept(row, "a", origin=Origin.CATCH_UP)
-        await open_engine.accept(row, "b", origin=Origin.CATCH_UP)
+        await open_engine.accept(row, "b", origin=Origin.CATCH_UP, queues=queues)
         assert await open_engine.states() == ["claimed", state]
 
 

@@ -26,7 +26,7 @@ def test_the_monotonic_clock_never_goes_back(clock: Clock) -> None:
     assert times == sorted(times)
 
 
-def test_a_suspended_machine_moves_the_wall_clock_alone() -> None:
+def test_a_clock_that_was_set_moves_alone() -> None:
     clock = FakeClock()
     before = clock.now(), clock.monotonic()
     clock.jump(timedelta(hours=-8))
@@ -37,5 +37,17 @@ def test_a_suspended_machine_moves_the_wall_clock_alone() -> None:
         clock.advance(-1)
 
 
+def test_a_suspended_machine_stops_the_monotonic_clock_alone() -> None:
+    clock = FakeClock()
+    before = clock.now(), clock.monotonic()
+    clock.sleep(timedelta(hours=8))
+    assert clock.monotonic() == before[1]
+    assert (clock.now() - before[0], clock.boottime()) == (timedelta(hours=8), 8 * 3600 + before[1])
+
+
 def test_the_real_clock_has_no_setters() -> None:
-    assert {name for name in vars(SystemClock) if not name.startswith("_")} == {"now", "monotonic"}
+    assert {name for name in vars(SystemClock) if not name.startswith("_")} == {
+        "now",
+        "monotonic",
+        "boottime",
+    }

@@ -72,14 +72,14 @@ def duration(option: str, text: str) -> timedelta:
         bad(option, str(error))
 
 
-def since(text: str | None, now: datetime) -> datetime | None:
+def since(text: str | None, now: datetime, *, option: str = "--since") -> datetime | None:
     """The instant that `--since D` means; None without it."""
     if text is None:
         return None
     try:
-        return now - duration("--since", text)
+        return now - duration(option, text)
     except OverflowError:
-        bad("--since", f"{text!r} reaches back before the calendar begins")
+        bad(option, f"{text!r} reaches back before the calendar begins")
 
 
 def one_of(option: str, text: str, choices: Iterable[str]) -> str:

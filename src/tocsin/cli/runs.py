@@ -54,6 +54,7 @@ def runs(
 
 
 def listed(tx: Tx, name: str | None, state: RunState | None, since: datetime | None, limit: int) -> list[Run]:
+    """Runs that fit, newest first."""
     from tocsin.store import runs as table
 
     id_ = id_of(tx, name)

@@ -37,6 +37,8 @@ def document(spec: TriggerSpec) -> dict[str, Json]:
             "policy": spec.misfire.misfire.value,
             "grace_ms": _ms(spec.misfire.grace),
             "limit": spec.misfire.limit,
+            "wake_delay_ms": _ms(spec.misfire.wake_delay),
+            "splay_ms": _ms(spec.misfire.splay),
         },
         "overlap": spec.overlap.value,
         "serialize_key": spec.serialize_key,

@@ -20,6 +20,7 @@ from tocsin.config.tables import SCHEDULES, SOURCES, TriggerTable, WorkflowTable
 from tocsin.config.values import NAME
 from tocsin.settings import EngineSettings, Workflow
 
+MISFIRE: Final = frozenset({"misfire", "misfire_grace", "misfire_limit", "wake_delay", "splay"})
 NAME_RULE: Final = "up to 100 letters, digits, dots, dashes and underscores, a letter or digit first"
 
 
@@ -180,7 +181,7 @@ def _idle_keys(written: Written) -> Iterator[Fault]:
     given = written.sources()
     if len(given) != 1:
         return
-    idle = {"misfire", "misfire_grace", "misfire_limit"} if given[0] not in SCHEDULES else set()
+    idle = set(MISFIRE) if given[0] not in SCHEDULES else set()
     idle |= {"tz"} if given[0] != "cron" and written.table.max_usd is None else set()
     idle |= {"budget_period"} if written.table.max_usd is None else set()
     for key in sorted(idle & set(written.own)):

@@ -87,7 +87,13 @@ def spec_of(name: str, source: str, table: TriggerTable, around: Around) -> Trig
 
 
 def _misfire(table: TriggerTable) -> MisfirePolicy:
-    return MisfirePolicy(misfire=Misfire(table.misfire), grace=table.misfire_grace, limit=table.misfire_limit)
+    return MisfirePolicy(
+        misfire=Misfire(table.misfire),
+        grace=table.misfire_grace,
+        limit=table.misfire_limit,
+        wake_delay=table.wake_delay,
+        splay=table.splay,
+    )
 
 
 def _overlap(kind: Kind, table: TriggerTable, target: Workflow) -> Overlap:

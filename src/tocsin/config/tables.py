@@ -105,6 +105,13 @@ class TriggerOptions(Table):
         default=timedelta(seconds=60), description="A planned time later than this has been missed."
     )
     misfire_limit: Count = Field(default=24, description="The most events that fire_all makes.")
+    wake_delay: Duration = Field(
+        default=timedelta(), description="What is made up for after a gap waits so long."
+    )
+    splay: Duration = Field(
+        default=timedelta(),
+        description="And up to so much longer, each trigger its own part, so that not all start at once.",
+    )
     overlap: Literal["skip", "queue", "allow", "replace"] | None = Field(
         default=None,
         description="What a newcomer does while a run is going on; default: skip for schedules, allow for "

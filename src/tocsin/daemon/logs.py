@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tocsin import notices
 from tocsin.event import State
+from tocsin.gaps import signed
 from tocsin.instants import rfc3339
 from tocsin.runs import RunState
 
@@ -145,6 +146,17 @@ def given_up(notice: notices.HistoryGivenUp) -> tuple[int, str]:
     return logging.INFO, f"retention: {told} given up; {notice.bytes} bytes given back"
 
 
+def zone_changed(notice: notices.ZoneChanged) -> tuple[int, str]:
+    text = f"time zone {notice.after} now, it was {notice.before}: schedules without a tz follow"
+    return logging.WARNING, text
+
+
+def gap_found(notice: notices.GapFound) -> tuple[int, str]:
+    gap = notice.gap
+    text = f"gap ({gap.cause}) of {signed(gap.length)} from {rfc3339(gap.from_at)}: {gap.evidence}"
+    return logging.WARNING, text + f"; planned meanwhile: {notice.triggers} triggers" * bool(notice.triggers)
+
+
 def trouble(notice: notices.Trouble) -> tuple[int, str]:
     return logging.ERROR, f"{notice.where}: {notice.error}"
 
@@ -167,5 +179,7 @@ WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
     notices.ConfigRejected: config_rejected,
     notices.ContractBroken: contract_broken,
     notices.HistoryGivenUp: given_up,
+    notices.ZoneChanged: zone_changed,
+    notices.GapFound: gap_found,
     notices.Trouble: trouble,
 }

@@ -14,11 +14,11 @@ from typing import TypeAlias
 from tocsin.engine.configuring import Configuring
 from tocsin.engine.driver import TICK_S
 from tocsin.errors import ConfigInvalid, Problem
-from tocsin.notices import ConfigRejected
+from tocsin.notices import ConfigRejected, ZoneChanged
 from tocsin.seams import Announce
 from tocsin.settings import Paths
 
-Signature: TypeAlias = Sequence[tuple[str, int, int, int]]
+Signature: TypeAlias = Sequence[tuple[str | int, ...]]
 
 
 class Reload:
@@ -28,7 +28,8 @@ class Reload:
         self._configuring = configuring
         self._announce = announce
         self._paths = paths
-        self._applied = self._seen = signature(paths)
+        self._zone = configuring.system_tz()
+        self._applied = self._seen = self._signature()
 
     def touch(self) -> None:
         """Apply the files again at the next look, changed or not (SIGHUP)."""
@@ -36,11 +37,21 @@ class Reload:
 
     async def once(self, _now: datetime) -> float:
         """Apply a change that has come to rest; a tick until the next look."""
-        before, self._seen = self._seen, signature(self._paths)
+        before, self._seen = self._seen, self._signature()
         if self._seen == before and self._seen != self._applied:
+            self._tell_zone()
             await self.apply()  # raises while the store cannot be written: then the next look tries again
             self._applied = self._seen
         return TICK_S
+
+    def _tell_zone(self) -> None:
+        before, self._zone = self._zone, self._configuring.system_tz()
+        if before != self._zone:
+            self._announce(ZoneChanged(before=before, after=self._zone))
+
+    def _signature(self) -> Signature:
+        """Schedules that name no zone follow the machine's."""
+        return [*signature(self._paths), ("zone", self._configuring.system_tz())]
 
     async def apply(self) -> None:
         """Apply the files as they are now; keep the last good ones when they are not sound.

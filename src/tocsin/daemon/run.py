@@ -17,12 +17,14 @@ from tocsin.config.load import load
 from tocsin.config.paths import make_private
 from tocsin.daemon import logs
 from tocsin.daemon.lock import HomeLock, hold, new_holder
+from tocsin.daemon.pulse import Pulse
 from tocsin.daemon.reload import Reload
 from tocsin.daemon.watches import HomeWatch, Idle, WakeOn, catch, has_terminal
 from tocsin.daemon.wiring import Core, open_core
 from tocsin.daemon.zone import system_zone
 from tocsin.engine.clockwork import Clockwork
 from tocsin.engine.driver import Driver, Once
+from tocsin.engine.gap_ledger import GapLedger
 from tocsin.engine.lifecycle import Lifecycle
 from tocsin.engine.sources.files.hub import ObserverHub
 from tocsin.engine.sources.files.source import FilesSource
@@ -78,6 +80,8 @@ class Engine:
         self._hurry = asyncio.Event()
         self._hub = ObserverHub()
         self._server = Server(web_context(core, lock, settings, self))
+        ledger = GapLedger(store=core.store, announce=core.bus)
+        self._pulse = Pulse(core.paths.lock, clock=core.clock, ledger=ledger)
         self._reload = Reload(configuring=core.controls.configuring, announce=core.bus, paths=core.paths)
 
     @property
@@ -112,6 +116,7 @@ class Engine:
         core.bus.listeners.append(lifecycle.attend)
         self._catch_signals()
         url = await self._open_doors()
+        await self._pulse.begin()
         core.dispatcher.open(group)  # nothing is claimed before a taken port has had its say
         await lifecycle.once(core.clock.now())
         await lifecycle.watch(FIRST_LOOK_S)
@@ -122,12 +127,13 @@ class Engine:
             task.cancel()
         await lifecycle.stop()
         await core.dispatcher.drain(self._settings.shutdown_grace.total_seconds(), self._hurry)
+        self._pulse.end()
 
     def _drivers(self, lifecycle: Lifecycle) -> list[Driver]:
         core = self._core
         clockwork = Clockwork(store=core.store, announce=core.bus, claims=core.claims)
         rounds: dict[str, Once] = {
-            "clockwork": clockwork.once,
+            "clockwork": self._pulse.watching(clockwork.once),
             "dispatch": core.dispatcher.once,
             "lifecycle": lifecycle.once,
             "reload": self._reload.once,

@@ -19,7 +19,7 @@ from tocsin.event import Accepted, Answer, Declined, Occurrence, Origin, Skipped
 from tocsin.identity import DELIVERY, EVENT, idempotency_key, new_id
 from tocsin.keysource import key_of, parse
 from tocsin.notices import EventRecorded
-from tocsin.registration import TENANT, Kind, Misfire, Overlap, Registration
+from tocsin.registration import TENANT, Kind, Overlap, Registration
 from tocsin.seams import Announce
 from tocsin.store import events, journal, lanes, ledger, registrations
 from tocsin.store.connection import Tx
@@ -171,12 +171,10 @@ def placement(
 
 
 def must_queue(registration: Registration, occurrence: Occurrence) -> bool:
-    """Replays, `fire_all`'s catch-ups, and a person's fire of what else fires by itself wait their turn."""
-    if occurrence.origin is Origin.CATCH_UP:
-        return registration.spec.misfire.misfire is Misfire.FIRE_ALL
+    """Replays, what `fire_all` makes, and a person's fire of what else fires by itself wait their turn."""
     if occurrence.origin is Origin.MANUAL:
         return registration.spec.kind is not Kind.MANUAL
-    return occurrence.origin is Origin.REPLAY
+    return occurrence.queues or occurrence.origin is Origin.REPLAY
 
 
 def lane_of(registration: Registration, occurrence: Occurrence, now: datetime) -> str | None:

@@ -6,8 +6,10 @@ lose or double it; its delivery id is the planned instant, so the ledger stops r
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -21,7 +23,7 @@ from tocsin.engine.planning import next_fire, planned
 from tocsin.errors import InvalidSchedule
 from tocsin.event import Occurrence, Origin
 from tocsin.notices import Trouble
-from tocsin.registration import DisabledReason, Registration
+from tocsin.registration import DisabledReason, Misfire, Registration
 from tocsin.retry import CEILING_S
 from tocsin.schedule import Decision, decide
 from tocsin.seams import Announce
@@ -77,7 +79,7 @@ class Clockwork:
         except InvalidSchedule as error:
             self._set_aside(tx, registration, error, now)
             return
-        for occurrence in self_fire(registration) if decision is None else fires(registration, decision):
+        for occurrence in self_fire(registration) if decision is None else fires(registration, decision, now):
             admit(tx, occurrence, now=now, announce=self._announce)
         if decision is not None and decision.skipped is not None:
             skip = planned(
@@ -127,9 +129,21 @@ def decision_for(registration: Registration, now: datetime) -> Decision | None:
     )
 
 
-def fires(registration: Registration, decision: Decision) -> Iterator[Occurrence]:
+def fires(registration: Registration, decision: Decision, now: datetime) -> Iterator[Occurrence]:
+    """What is decided, as occurrences; what is made up for is spread."""
+    each, several = registration.spec.misfire.misfire is Misfire.FIRE_ALL, len(decision.fires) > 1
     for fire in decision.fires:
-        yield planned(registration, fire.planned_at, fire.origin, missed=fire.missed)
+        queues = each and (several or fire.origin is Origin.CATCH_UP)
+        wait = now + spread(registration) if fire.origin is Origin.CATCH_UP else None
+        made = planned(registration, fire.planned_at, fire.origin, missed=fire.missed)
+        yield replace(made, queues=queues, not_before=wait)
+
+
+def spread(registration: Registration) -> timedelta:
+    """How long a trigger's catch-ups wait; its part of the splay is always the same."""
+    policy = registration.spec.misfire
+    part = int(hashlib.sha256(registration.id.encode()).hexdigest()[:8], 16) / 16**8
+    return policy.wake_delay + policy.splay * part
 
 
 def self_fire(registration: Registration) -> Iterator[Occurrence]:

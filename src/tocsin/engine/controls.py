@@ -47,7 +47,8 @@ class Controls:
     """The verbs. Those about the configuration stand in `configuring`, about one event in
     `second_thoughts`, about pauses in `pauses`, and so on.
 
-    changed: called after a commit that gave the loops something to look at.
+    system_tz: the machine's zone as it is now. changed: called after a commit that gave the loops
+    something to look at.
     """
 
     def __init__(

@@ -49,8 +49,9 @@ class ClaimRow:
 
 
 def insert(tx: Tx, birth: Birth, occurrence: Occurrence, now: datetime) -> None:
-    """Record an event; pending ones are claimable at once."""
-    cause, pending = occurrence.cause, birth.state is State.PENDING
+    """Record an event; a pending one is claimable at once, or when it may be started."""
+    cause, pending, wait = occurrence.cause, birth.state is State.PENDING, occurrence.not_before
+    due = now if wait is None else max(wait, now)
     tx.run(
         "events.insert",
         id=birth.id,
@@ -69,8 +70,8 @@ def insert(tx: Tx, birth: Birth, occurrence: Occurrence, now: datetime) -> None:
         count=birth.count,
         lane=birth.lane,
         blocked_by=birth.blocked_by,
-        next_fire_at=microseconds(now) if pending else None,
-        turn=turns.next_turn(tx, birth.registration_id) if pending else None,
+        next_fire_at=microseconds(due) if pending or (due > now and birth.state is State.HELD) else None,
+        turn=turns.next_turn(tx, birth.registration_id) if pending and due == now else None,
         cause_run=None if cause is None else cause.run_id,
         cause_lineage=None if cause is None else dump(list(cause.lineage)),
         replay_of=occurrence.replay_of,

@@ -105,6 +105,11 @@ def due(tx: Tx, now: datetime, *, limit: int) -> Sequence[Registration]:
     return [registration_of(row) for row in tx.all("registrations.due", now=microseconds(now), limit=limit)]
 
 
+def passed(tx: Tx, until: datetime) -> list[Registration]:
+    """Active rows with a planned instant up to then, by name."""
+    return [registration_of(row) for row in tx.all("registrations.passed", until=microseconds(until))]
+
+
 def next_due(tx: Tx) -> datetime | None:
     """The earliest planned instant of all active rows."""
     row = tx.one("registrations.next_due")

@@ -32,6 +32,9 @@ ALTER TABLE registrations ADD COLUMN paused_until INTEGER CHECK (paused_until IS
 ALTER TABLE registrations ADD COLUMN drifted_at INTEGER;
 -- The part of an event that names its lane.
 ALTER TABLE registrations ADD COLUMN serialize_by TEXT;
+-- How catch-ups are spread.
+ALTER TABLE registrations ADD COLUMN wake_delay_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE registrations ADD COLUMN splay_ms INTEGER NOT NULL DEFAULT 0;
 -- Spending, in billionths of a dollar: sums of whole numbers are exact.
 ALTER TABLE registrations ADD COLUMN max_usd_nanos INTEGER CHECK (max_usd_nanos > 0);
 ALTER TABLE registrations ADD COLUMN budget_period TEXT CHECK (budget_period IN ('day', 'week', 'month'));
@@ -77,3 +80,12 @@ ALTER TABLE deliveries ADD COLUMN pruned_at INTEGER;
 -- events, runs and journal need none, since their seq is roughly their age.
 CREATE INDEX deliveries_kept ON deliveries (received_at) WHERE pruned_at IS NULL;
 CREATE INDEX seen_age ON seen (last_seen_at);
+-- Stretches in which nothing could be decided. to_at is before from_at where the clock was set back.
+CREATE TABLE gaps (
+  seq INTEGER PRIMARY KEY,
+  from_at INTEGER NOT NULL,
+  to_at INTEGER NOT NULL,
+  cause TEXT NOT NULL CHECK (cause IN ('off', 'asleep', 'stopped', 'clock')),
+  evidence TEXT NOT NULL,
+  cost TEXT NOT NULL CHECK (json_valid(cost))
+) STRICT;

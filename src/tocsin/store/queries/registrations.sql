@@ -3,12 +3,12 @@
 INSERT INTO registrations (
   id, name, installation_id, workflow, workflow_version, kind, component, component_version, config, tags,
   cron_expr, cron_tz, every_us, anchor_at, once_at, next_fire_at, armed_at, misfire, misfire_grace_ms,
-  misfire_limit, overlap, serialize_key, serialize_by, max_attempts, disable_after, max_runs, max_runs_per_hour,
+  misfire_limit, wake_delay_ms, splay_ms, overlap, serialize_key, serialize_by, max_attempts, disable_after, max_runs, max_runs_per_hour,
   max_usd_nanos, budget_period, budget_tz, expires_at, written_enabled, enabled, disabled_reason, origin, created_at)
 VALUES (
   :id, :name, :installation_id, :workflow, :workflow_version, :kind, :component, :component_version, :config, :tags,
   :cron_expr, :cron_tz, :every_us, :anchor_at, :once_at, :next_fire_at, :armed_at, :misfire, :misfire_grace_ms,
-  :misfire_limit, :overlap, :serialize_key, :serialize_by, :max_attempts, :disable_after, :max_runs,
+  :misfire_limit, :wake_delay_ms, :splay_ms, :overlap, :serialize_key, :serialize_by, :max_attempts, :disable_after, :max_runs,
   :max_runs_per_hour, :max_usd_nanos, :budget_period, :budget_tz, :expires_at, :written_enabled, :enabled,
   :disabled_reason, :origin, :created_at);
 
@@ -18,7 +18,8 @@ UPDATE registrations SET
   workflow = :workflow, workflow_version = :workflow_version, kind = :kind, component = :component,
   component_version = :component_version, config = :config, tags = :tags, cron_expr = :cron_expr,
   cron_tz = :cron_tz, every_us = :every_us, anchor_at = :anchor_at, once_at = :once_at, misfire = :misfire,
-  misfire_grace_ms = :misfire_grace_ms, misfire_limit = :misfire_limit, overlap = :overlap,
+  misfire_grace_ms = :misfire_grace_ms, misfire_limit = :misfire_limit, wake_delay_ms = :wake_delay_ms,
+  splay_ms = :splay_ms, overlap = :overlap,
   serialize_key = :serialize_key, serialize_by = :serialize_by, max_attempts = :max_attempts, disable_after = :disable_after,
   max_runs = :max_runs, max_runs_per_hour = :max_runs_per_hour, max_usd_nanos = :max_usd_nanos,
   budget_period = :budget_period, budget_tz = :budget_tz, expires_at = :expires_at, written_enabled = :written_enabled,
@@ -68,6 +69,13 @@ SELECT * FROM registration_rows
 WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS NULL
   AND next_fire_at IS NOT NULL AND next_fire_at <= :now
 ORDER BY next_fire_at LIMIT :limit;
+
+-- name: registrations.passed
+-- Active triggers with a planned instant up to then, by name.
+SELECT * FROM registration_rows
+WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS NULL
+  AND next_fire_at IS NOT NULL AND next_fire_at <= :until
+ORDER BY name;
 
 -- name: registrations.next_due
 -- The earliest planned instant of all active triggers.

@@ -1,0 +1,128 @@
+"""`simulate`: what the schedules will do, by the engine's own rules, on a clock that runs ahead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, time, timedelta
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from tocsin.cli import documents, render
+from tocsin.cli.options import JsonFlag, OptionalName, bad, duration, instant
+from tocsin.cli.reading import read_if_any, trigger_called, triggers
+from tocsin.cli.session import Session, now, session_of
+from tocsin.cli.times import local
+from tocsin.instants import rfc3339
+from tocsin.registration import Json, Registration
+from tocsin.runs import RunState
+
+if TYPE_CHECKING:
+    from tocsin.simulation import Nights, Step
+    from tocsin.store.connection import Tx
+
+AHEAD: Final = "7d"
+LATELY: Final = 20  # runs that tell how long the next one takes
+MOST: Final = 1000  # lines for people; --json prints all
+NIGHT: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
+
+
+def simulate(
+    context: typer.Context,
+    name: OptionalName = None,
+    from_: Annotated[str | None, typer.Option("--from", metavar="T", help="Default: now.")] = None,
+    length: Annotated[str, typer.Option("--for", metavar="D", help="How far ahead.")] = AHEAD,
+    sleep: Annotated[
+        str | None,
+        typer.Option(metavar="HH:MM-HH:MM", help="The machine sleeps then, each day, local time."),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what schedules will do: fires, what is missed in a sleep and made up for, overlaps.
+
+    Runs are taken to last as long as they did lately, and to succeed.
+
+    Example: tocsin simulate --for 7d --sleep 23:00-07:30
+    """
+    session = session_of(context)
+    start = now() if from_ is None else instant("--from", from_)
+    until, nights = start + duration("--for", length), nights_of(session, sleep)
+    rows, lengths = read_if_any(session, lambda tx: known(tx, name)) or ([], {})
+    steps = simulated(rows, lengths, start, until, nights, is_present=from_ is None)
+    if as_json:
+        render.document([document(step) for step in steps])
+    elif steps:
+        show(session, rows, steps)
+    else:
+        render.say("nothing is planned: `tocsin list` shows which triggers have a schedule and are on")
+
+
+def simulated(
+    rows: Sequence[Registration],
+    lengths: Mapping[str, timedelta],
+    start: datetime,
+    until: datetime,
+    nights: Nights | None,
+    *,
+    is_present: bool,
+) -> list[Step]:
+    from tocsin.simulation import Simulation
+
+    ahead = Simulation(start=start, until=until, lengths=lengths, nights=nights, is_present=is_present)
+    return list(ahead.steps(rows))
+
+
+def nights_of(session: Session, text: str | None) -> Nights | None:
+    """`--sleep`, in the machine's zone."""
+    if text is None:
+        return None
+    from tocsin.simulation import Nights
+    from tocsin.zones import zone
+
+    found = NIGHT.fullmatch(text)
+    if found is None:
+        bad("--sleep", f"{text!r} is no time of day to another, like 23:00-07:30")
+    hours = [int(part) for part in found.groups()]
+    begins, ends = time(hours[0], hours[1]), time(hours[2], hours[3])
+    if begins == ends:
+        bad("--sleep", f"{text!r} has no length")
+    return Nights(start=begins, end=ends, tz=zone(session.zone))
+
+
+def known(tx: Tx, name: str | None) -> tuple[list[Registration], dict[str, timedelta]]:
+    """The triggers, and how long their runs took lately."""
+    rows = triggers(tx) if name is None else [trigger_called(tx, name)]
+    lengths = {row.id: lately(tx, row.id) for row in rows if row.spec.schedule or row.next_fire_at}
+    return rows, lengths
+
+
+def lately(tx: Tx, registration_id: str) -> timedelta:
+    """The median of the last successful runs; nothing where there are none."""
+    from tocsin.store import runs
+
+    state = RunState.SUCCEEDED
+    found = runs.listed(tx, registration_id=registration_id, state=state, since=None, limit=LATELY)
+    took = [run.finished_at - run.started_at for run in found if run.finished_at and not run.test]
+    return timedelta(seconds=median(length.total_seconds() for length in took)) if took else timedelta()
+
+
+def document(step: Step) -> dict[str, Json]:
+    return {
+        "at": rfc3339(step.at),
+        "registration": step.registration,
+        "what": step.what,
+        "note": step.note,
+    }
+
+
+def show(session: Session, rows: Sequence[Registration], steps: Sequence[Step]) -> None:
+    zones = {row.spec.name: documents.zone_of(row.spec.schedule) or session.zone for row in rows}
+    table = [
+        [local(step.at, zones[step.registration]), step.registration, step.what, step.note or ""]
+        for step in steps[:MOST]
+    ]
+    render.table(("AT", "NAME", "WHAT", "NOTE"), table)
+    if len(steps) > MOST:
+        render.say(f"and {len(steps) - MOST} more: --json prints all, a shorter --for fewer")

@@ -1,0 +1,54 @@
+"""Writes down when the engine could not decide, and what that cost each trigger with a schedule.
+
+What becomes of the instants that passed is decided by the clockwork, as ever; here the same decision
+is asked beforehand, so that the ledger says what it will do.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+
+from tocsin.errors import InvalidSchedule
+from tocsin.gaps import Gap
+from tocsin.notices import GapFound
+from tocsin.registration import Registration
+from tocsin.schedule import decide
+from tocsin.seams import Announce
+from tocsin.store import gaps, registrations
+from tocsin.store.connection import Store, Tx
+
+
+class GapLedger:
+    """Records gaps. To be asked before the clockwork has looked at what passed in them."""
+
+    def __init__(self, *, store: Store, announce: Announce) -> None:
+        self._store = store
+        self._announce = announce
+
+    async def record(self, gap: Gap) -> None:
+        """Write the gap down with its cost. Raises StoreUnusable."""
+        await self._store.write(lambda tx: self._step(tx, gap))
+
+    def _step(self, tx: Tx, gap: Gap) -> None:
+        cost = [spent for row in registrations.passed(tx, gap.to_at) if (spent := cost_of(row, gap.to_at))]
+        gaps.insert(tx, gap, cost)
+        tx.after_commit(partial(self._announce, GapFound(gap=gap, triggers=len(cost))))
+
+
+def cost_of(row: Registration, until: datetime) -> gaps.Cost | None:
+    """What the misfire rule makes of the instants up to `until`; None when there were none."""
+    due = row.next_fire_at
+    if due is None or due > until:
+        return None
+    if row.next_fire_run is not None:
+        return gaps.Cost(registration=row.spec.name, planned=1, events=1, skipped=0)
+    with suppress(InvalidSchedule):  # set aside by the clockwork
+        made = decide(
+            row.spec.schedule, next_fire_at=due, now=until, anchor=row.armed_at, policy=row.spec.misfire
+        )
+        skipped = 0 if made.skipped is None else made.skipped.count
+        planned = skipped + sum(1 + fire.missed for fire in made.fires)
+        return gaps.Cost(registration=row.spec.name, planned=planned, events=len(made.fires), skipped=skipped)
+    return None

@@ -1,0 +1,7 @@
+-- name: gaps.insert
+-- A stretch in which nothing could be decided.
+INSERT INTO gaps (from_at, to_at, cause, evidence, cost) VALUES (:from_at, :to_at, :cause, :evidence, :cost);
+
+-- name: gaps.since
+-- Gaps that reach past an instant, newest first.
+SELECT * FROM gaps WHERE max(from_at, to_at) > :at ORDER BY seq DESC;
