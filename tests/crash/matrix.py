@@ -7,7 +7,6 @@ python -m tests.crash.matrix --kills 40 --seed 7
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import shutil
 import signal
@@ -25,13 +24,12 @@ from typing import Final
 from tests.crash.faults import POINTS
 from tests.crash.judge import Verdict, judge
 from tests.crash.load import Load, free_port, furnish
-from tests.crash.rig import DEADLINE_S, Home, until
+from tests.crash.rig import DEADLINE_S, ROOT, Home, until
 
 LIFE_S: Final = 12.0  # a life whose point is not passed by then is ended from outside, and counts as that
 OUTSIDE: Final = "from outside, at any moment"
 ONCE: Final = {"before sweeping the lanes", "after recovery"}  # passed once in a life
 SELDOM: Final = ("recovering", "chain", "moving", "marking")  # passed about once in a second
-ROOT: Final = Path(__file__).parents[2]
 DRY_S: Final = 240.0
 
 
@@ -92,9 +90,10 @@ class Matrix:
             "--port",
             str(self.port),
         ]
-        environ = {**self.home.environ(), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
         with self.log().open("ab") as log:
-            return subprocess.Popen(command, env=environ, stderr=log, start_new_session=True)
+            return subprocess.Popen(
+                command, env=self.home.environ(), cwd=ROOT, stderr=log, start_new_session=True
+            )
 
     def log(self) -> Path:
         return self.home.path / "up.log"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 DEADLINE_S = 60.0
+ROOT = Path(__file__).parents[2]  # where `tests` can be imported from
 
 
 def until(holds: Callable[[], bool], what: str) -> None:
