@@ -91,9 +91,10 @@ class Matrix:
             str(self.port),
         ]
         with self.log().open("ab") as log:
-            return subprocess.Popen(
+            self.home.engine = subprocess.Popen(
                 command, env=self.home.environ(), cwd=ROOT, stderr=log, start_new_session=True
             )
+        return self.home.engine
 
     def log(self) -> Path:
         return self.home.path / "up.log"
@@ -145,7 +146,7 @@ def main() -> int:
     asked = reads.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="tocsin-proof-"))
     began = time.monotonic()
-    matrix = Matrix(here=folder / "load", seed=asked.seed, per_second=6)
+    matrix = Matrix(here=folder / "load", seed=asked.seed, per_second=4)
     verdict = matrix.run(list(every_point(asked.kills, asked.seed)))
     sys.stdout.write(table(matrix, verdict, time.monotonic() - began))
     if verdict.faults:

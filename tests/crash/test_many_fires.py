@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_eight_programs_with_the_same_keys_make_one_event_and_one_run_of_each(
     assert home.states() == {"succeeded": len(keys)}
 
 
-def documents_of(text: str) -> list[dict[str, object]]:
+def documents_of(text: str) -> list[dict[str, Any]]:
     """JSON documents one after the other."""
     decoder, found, at = json.JSONDecoder(), [], 0
     while at < len(text.rstrip()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 from hypothesis import strategies as st
@@ -81,9 +81,10 @@ def lane_of(row: Registration, delivery: int) -> str | None:
 class Queue(RuleBasedStateMachine):
     """Drives accept, claim, settle, a person's verbs and crashes against one database."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    loop: ClassVar[asyncio.AbstractEventLoop]  # one for all lives
+
+    def __init__(self) -> None:
         super().__init__()
-        self.loop = loop
         self.folder = new_folder()
         self.paths = paths_in(Path(self.folder.name))
         self.stores: list[InlineStore] = []  # one for each life; those of the dead are never closed in time
@@ -301,5 +302,8 @@ class Queue(RuleBasedStateMachine):
 @pytest.mark.parametrize("share", range(SHARES))
 def test_its_promises_hold_whatever_comes_in_whatever_order(share: int) -> None:
     with asyncio.Runner() as runner:
-        loop = runner.get_loop()
-        run_state_machine_as_test(lambda: Queue(loop), settings=stateful())
+
+        class OnThisLoop(Queue):
+            loop = runner.get_loop()
+
+        run_state_machine_as_test(OnThisLoop, settings=stateful())
