@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -24,23 +24,24 @@ from typing import Final
 from tests.crash.faults import POINTS
 from tests.crash.judge import Verdict, judge
 from tests.crash.load import Load, free_port, furnish
-from tests.crash.rig import DEADLINE_S, ROOT, Home, until
+from tests.crash.rig import DEADLINE_S, ROOT, Home
 
 LIFE_S: Final = 12.0  # a life whose point is not passed by then is ended from outside, and counts as that
 OUTSIDE: Final = "from outside, at any moment"
 ONCE: Final = {"before sweeping the lanes", "after recovery"}  # passed once in a life
 SELDOM: Final = ("recovering", "chain", "moving", "marking")  # passed about once in a second
-DRY_S: Final = 240.0
+DRY_S: Final = 300.0  # two cores and thousands of short runs
 
 
 @dataclass(kw_only=True)
 class Matrix:
-    """One home, its load and its deaths. kills: by point."""
+    """One home, its load and its deaths. kills: by point. told: of each, how many there were."""
 
     here: Path
     seed: int
     per_second: float
     kills: Counter[str] = field(default_factory=Counter)
+    told: Callable[[int], None] = lambda _: None
 
     def __post_init__(self) -> None:
         self.port = free_port()
@@ -57,12 +58,13 @@ class Matrix:
             self.kills[OUTSIDE] += 1
             for point in points:
                 self.kills[self.die_at(point)] += 1
+                self.told(self.kills.total())
             self.home.up("--port", str(self.port))
             self.load.end()
             self.run_dry()
             return judge(self.here, self.home, self.load)
         finally:
-            self.load.end()
+            self.load.abandon()
             self.home.end()
 
     def die_at(self, point: str) -> str:
@@ -103,12 +105,9 @@ class Matrix:
         """Nothing new comes, what is there ends."""
         assert self.home.tocsin("disable", "tick").returncode in (0, 8)
         pause, deadline = threading.Event(), time.monotonic() + DRY_S
-        while self.unfinished():
+        while not self.inbox_is_seen() or self.unfinished():
             assert time.monotonic() < deadline, f"not dry after {DRY_S} s: {self.home.states()}"
             pause.wait(0.5)
-        until(self.inbox_is_seen, "every file has its event")
-        while self.unfinished():
-            pause.wait(0.2)
         assert self.home.interrupt() == 0
 
     def unfinished(self) -> bool:
@@ -138,6 +137,12 @@ def table(matrix: Matrix, verdict: Verdict, seconds: float) -> str:
     return "\n".join(lines) + "\n"
 
 
+def tell(kills: int) -> None:
+    """How far it has come, for whoever waits."""
+    sys.stderr.write(f"\r{kills} kills")
+    sys.stderr.flush()
+
+
 def main() -> int:
     """Exit 0 when no fault was found."""
     reads = argparse.ArgumentParser(prog="matrix")
@@ -146,7 +151,7 @@ def main() -> int:
     asked = reads.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="tocsin-proof-"))
     began = time.monotonic()
-    matrix = Matrix(here=folder / "load", seed=asked.seed, per_second=4)
+    matrix = Matrix(here=folder / "load", seed=asked.seed, per_second=4, told=tell)
     verdict = matrix.run(list(every_point(asked.kills, asked.seed)))
     sys.stdout.write(table(matrix, verdict, time.monotonic() - began))
     if verdict.faults:
