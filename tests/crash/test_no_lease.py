@@ -99,7 +99,8 @@ def test_who_is_stopped_for_a_while_goes_on_and_nothing_is_lost(
     os.kill(stopped, signal.SIGCONT)
     until(lambda: home.json("event", id_)["state"] == "claimed", "the engine answers again")
     (tmp_path / "go").touch()
-    until(lambda: home.json("event", id_)["state"] == "succeeded", "it has ended well")
+    until(lambda: lines(tmp_path / "ended") == 1, "it has ended")
+    until(lambda: home.json("event", id_)["state"] == "succeeded", "well")
     event = home.json("event", id_)
     assert [run["state"] for run in event["runs"]] == ["succeeded"]
     assert (event["attempts"], lines(tmp_path / "began"), lines(tmp_path / "ended")) == (1, 1, 1)
