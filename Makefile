@@ -30,6 +30,10 @@ check: $(VENV)/.ready-to-test ## format, lint, types, import contracts, then the
 	$(VENV)/bin/lint-imports
 	@$(MAKE) --no-print-directory test
 
+.PHONY: proof
+proof: $(VENV)/.ready-to-test ## kill -9 the engine 200 times under load, then judge what is left (some minutes)
+	@$(VENV)/bin/python -m tests.crash.matrix --kills 200
+
 .PHONY: clean
 clean: ## remove .venv, the demo's home .tocsin and every cache
 	rm -rf $(VENV) .tocsin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -77,6 +77,19 @@ def test_all_triggers_in_the_order_of_time(home: Home) -> None:
     assert {row["registration"] for row in home.ok("next", "-n", "200", "--json").json} == {"tick", "brief"}
 
 
+def test_triggers_of_several_zones_stand_in_the_order_of_their_instants(home: Home) -> None:
+    """QU-06: 23:00 in Kolkata is 17:30Z, 13:30 in New York 18:30Z: as text the other way round."""
+    for name, cron, zone in (
+        ("new-york", "30 13 15 1 *", "America/New_York"),
+        ("kolkata", "0 23 15 1 *", "Asia/Kolkata"),
+    ):
+        home.ok("add", name, "--workflow", "hello", "--cron", cron, "--tz", zone)
+    home.ok("disable", "brief")
+    found = home.ok("next", "-n", "4", "--json").json
+    assert [row["registration"] for row in found] == ["kolkata", "new-york"] * 2
+    assert [row["at"][-10:] for row in found] == ["T17:30:00Z", "T18:30:00Z"] * 2
+
+
 def test_one_trigger_and_a_limit_of_time(home: Home) -> None:
     home.ok("add", "tick", "--workflow", "hello", "--every", "10m")
     found = home.ok("next", "tick", "--within", "1h", "--json").json

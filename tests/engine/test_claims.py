@@ -13,7 +13,7 @@ from tocsin.instants import rfc3339
 from tocsin.registration import Overlap
 from tocsin.runs import RunState
 from tocsin.settings import Workflow
-from tocsin.store import workflows
+from tocsin.store import events, workflows
 
 
 class TestSeats:
@@ -136,6 +136,21 @@ class TestOrder:
         rig.open()
         await rig.take()
         assert [claim.event.delivery_id for claim in rig.taken] == ["d0", "d1", "d2", "d3"]
+
+    async def test_fractions_of_one_second_are_in_order(self, rig: Rig) -> None:
+        """QU-08: .5 s and .500001 s (as text the shorter one sorts last), run and listed as they came."""
+        row = await rig.add(spec(overlap=Overlap.ALLOW))
+        for n, fraction in enumerate((0, 0.000001, 0.499999, 0.0000005, 0.000001)):
+            rig.clock.advance(fraction)
+            await rig.accept(row, f"d{n}")
+        rig.claims.settings = limits(total=5, per_workflow=5)
+        rig.open()
+        await rig.take()
+        assert [claim.event.delivery_id for claim in rig.taken] == ["d0", "d1", "d2", "d3", "d4"]
+        listed = await rig.read(
+            lambda tx: events.listed(tx, registration_id=None, state=None, since=None, limit=9)
+        )
+        assert [event.delivery_id for event in listed] == ["d4", "d3", "d2", "d1", "d0"]
 
     async def test_what_is_due_exactly_now_is_due(self, open_engine: Rig) -> None:
         """QU-08."""

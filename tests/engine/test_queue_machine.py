@@ -1,28 +1,39 @@
-"""The whole life of the queue as a state machine: whatever comes in whatever order, its promises hold."""
+"""The whole life of the queue as a state machine: whatever comes in whatever order, its promises hold.
+
+`make test` tries 160 lives, `.ci/run` 2,000 (``tests/conftest.py``).
+"""
 
 from __future__ import annotations
 
 import asyncio
-import tempfile
-from collections import Counter
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from tests.engine.rig import Rig, limits, open_rig, spec
+from tests.conftest import SHARES, stateful
+from tests.engine import promises
+from tests.engine.inline import InlineStore, new_database, new_folder
+from tests.engine.rig import Rig, limits, paths_in, spec
 from tests.fakes import failed, succeeded
-from tests.store.raw import on_writer
 from tocsin.errors import Refused
 from tocsin.event import UNFINISHED, Accepted, Declined, Duplicate, Event, Origin, Skipped, State
-from tocsin.registration import Overlap
+from tocsin.registration import Json, Overlap, Registration
 from tocsin.runs import Outcome, Verdict
 from tocsin.store import events
+
+T = TypeVar("T")
 
 TRIGGERS = {
     "queue": spec("queue", disable_after=100),
@@ -31,7 +42,14 @@ TRIGGERS = {
     "limited": spec("limited", workflow="v", overlap=Overlap.ALLOW, max_runs=2, disable_after=100),
     "key-a": spec("key-a", serialize_key="k", disable_after=100),
     "key-b": spec("key-b", workflow="v", serialize_key="k", max_attempts=1, disable_after=2),
+    "by": spec("by", workflow="v", serialize_by="payload:who", disable_after=100),
+    "newest": spec("newest", overlap=Overlap.REPLACE, disable_after=100),
+    "newest-by": spec(
+        "newest-by", workflow="v", overlap=Overlap.REPLACE, serialize_by="payload:who", disable_after=100
+    ),
+    "newest-key": spec("newest-key", overlap=Overlap.REPLACE, serialize_key="k", disable_after=100),
 }
+REPLACING = {name for name, wanted in TRIGGERS.items() if wanted.overlap is Overlap.REPLACE}
 OUTCOMES = {
     "success": succeeded(state={"v": 1}),
     "failure": failed(),
@@ -39,40 +57,57 @@ OUTCOMES = {
     "cancelled": Outcome(verdict=Verdict.CANCELLED),
     "lost": Outcome(verdict=Verdict.LOST),
     "interrupted": Outcome(verdict=Verdict.INTERRUPTED),
+    "unavailable": Outcome(verdict=Verdict.UNAVAILABLE, error="the disk is full"),
 }
-SEATS, SEATS_PER_WORKFLOW = 4, 3
-FINAL = {State.SUCCEEDED, State.FAILED, State.SKIPPED}
+SEATS = promises.Seats(total=4, per_workflow=3, max_runs={"limited": 2})
+WHO = (None, 1, 2)  # nobody, or one of two
 NAMES = st.sampled_from(sorted(TRIGGERS))
+
+
+def payload_of(delivery: int) -> dict[str, Json]:
+    who = WHO[delivery % len(WHO)]
+    return {} if who is None else {"who": who}
+
+
+def lane_of(row: Registration, delivery: int) -> str | None:
+    """As DESIGN section 5 has it."""
+    wanted, who = row.spec, WHO[delivery % len(WHO)]
+    if wanted.serialize_key is not None:
+        return f"key:{wanted.serialize_key}"
+    if wanted.serialize_by is not None and who is not None:
+        return f"{row.id}:{who}"
+    return None if wanted.overlap is Overlap.ALLOW else row.id
 
 
 class Queue(RuleBasedStateMachine):
     """Drives accept, claim, settle, a person's verbs and crashes against one database."""
 
+    loop: ClassVar[asyncio.AbstractEventLoop]  # one for all lives
+
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.runner = asyncio.Runner()
-        self.stack = AsyncExitStack()
-        self.lives = 0
+        self.folder = new_folder()
+        self.paths = paths_in(Path(self.folder.name))
+        self.stores: list[InlineStore] = []  # one for each life; those of the dead are never closed in time
         self.known: dict[tuple[str, str], str] = {}  # (trigger, delivery) -> event id
         self.seen: dict[str, Event] = {}
         self.requeued: set[str | None] = set()  # lanes in which an older event came back
         self.cancelled: set[str] = set()
 
+    def run(self, asked: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(asked)
+
     @initialize()
     def begin(self) -> None:
+        new_database(self.paths.database)
         self.live()
-        for trigger in TRIGGERS.values():
-            self.runner.run(self.rig.add(trigger))
+        self.run(self.rig.add_all(list(TRIGGERS.values())))
 
     def live(self) -> None:
         """A first or another life of the engine."""
-        self.lives += 1
-        self.rig: Rig = self.runner.run(
-            self.stack.enter_async_context(open_rig(Path(self.folder.name), owner=f"own_{self.lives}"))
-        )
-        self.rig.claims.settings = limits(total=SEATS, per_workflow=SEATS_PER_WORKFLOW)
-        self.runner.run(on_writer(self.rig.store, "PRAGMA synchronous = OFF"))  # no power is cut here
+        self.stores.append(InlineStore(self.paths.database))
+        self.rig = Rig(store=self.stores[-1], paths=self.paths, owner=f"own_{len(self.stores)}")
+        self.rig.claims.settings = limits(total=SEATS.total, per_workflow=SEATS.per_workflow)
         self.rig.open()
 
     @rule(name=NAMES, delivery=st.integers(0, 5), by_hand=st.booleans())
@@ -80,11 +115,11 @@ class Queue(RuleBasedStateMachine):
         self.accept(name, delivery, by_hand=by_hand)
 
     def accept(self, name: str, delivery: int, *, by_hand: bool) -> None:
-        row = self.runner.run(self.rig.named(name))
+        row = self.run(self.rig.named(name))
         origin = Origin.MANUAL if by_hand else Origin.LIVE
-        answer = self.runner.run(self.rig.accept(row, f"d{delivery}", origin=origin))
-        key = (name, f"d{delivery}")
-        if not row.enabled:
+        asked = self.rig.accept(row, f"d{delivery}", origin=origin, payload=payload_of(delivery))
+        answer, key = self.run(asked), (name, f"d{delivery}")
+        if not row.enabled or row.is_paused(self.rig.clock.now()):
             assert isinstance(answer, Declined)
         elif key in self.known:
             assert isinstance(answer, Duplicate)
@@ -93,6 +128,23 @@ class Queue(RuleBasedStateMachine):
             assert isinstance(answer, Accepted | Skipped)
             assert not (by_hand and isinstance(answer, Skipped))
             self.known[key] = answer.event_id
+            self.has_its_place(answer.event_id, lane_of(row, delivery), row)
+
+    def has_its_place(self, id_: str, lane: str | None, row: Registration) -> None:
+        """In its lane; and where the newest counts, nothing of its trigger goes on beside it there."""
+        found = self.run(self.rig.events())
+        (new,) = [event for event in found if event.id == id_]
+        assert new.lane == (None if new.state is State.SKIPPED else lane)
+        if row.paused_at is not None:
+            assert (new.state, new.reason) == (State.HELD, "paused")
+        elif new.registration in REPLACING:
+            for event in found:
+                if (event.registration, event.lane, event.state in UNFINISHED) == (
+                    new.registration,
+                    lane,
+                    True,
+                ):
+                    assert event.id == id_ or event.cancel_reason in ("replaced", "cancelled")
 
     @rule(names=st.lists(NAMES, min_size=2, max_size=6), delivery=st.integers(6, 30))
     def burst(self, names: list[str], delivery: int) -> None:
@@ -104,27 +156,27 @@ class Queue(RuleBasedStateMachine):
     def settle_all(self, how: str) -> None:
         for claim in list(self.rig.taken):
             self.rig.taken.remove(claim)
-            assert self.runner.run(self.rig.settle(claim, OUTCOMES[how]))
+            assert self.run(self.rig.settle(claim, OUTCOMES[how]))
 
     @rule()
     def look(self) -> None:
-        self.runner.run(self.rig.look())
+        self.run(self.rig.look())
 
     @rule(seconds=st.sampled_from([0.5, 2, 10, 400]))
     def wait(self, seconds: float) -> None:
         self.rig.clock.advance(seconds)
 
     @precondition(lambda self: self.rig.taken)
-    @rule(which=st.integers(0, SEATS - 1), how=st.sampled_from(sorted(OUTCOMES)))
+    @rule(which=st.integers(0, SEATS.total - 1), how=st.sampled_from(sorted(OUTCOMES)))
     def settle(self, which: int, how: str) -> None:
         claim = self.rig.taken.pop(which % len(self.rig.taken))
-        assert self.runner.run(self.rig.settle(claim, OUTCOMES[how]))
-        assert not self.runner.run(self.rig.settle(claim, succeeded()))
+        assert self.run(self.rig.settle(claim, OUTCOMES[how]))
+        assert not self.run(self.rig.settle(claim, succeeded()))
 
     @rule(name=NAMES)
     def disarm(self, name: str) -> None:
         self.rig.clock.advance(0.001)
-        self.runner.run(self.rig.disarm(self.runner.run(self.rig.named(name))))
+        self.run(self.rig.disarm(self.run(self.rig.named(name))))
 
     @rule(name=NAMES)
     def off_and_on(self, name: str) -> None:
@@ -134,9 +186,9 @@ class Queue(RuleBasedStateMachine):
     @rule(name=NAMES, requeue=st.booleans())
     def enable(self, name: str, requeue: bool) -> None:
         self.rig.clock.advance(0.001)
-        row = self.runner.run(self.rig.named(name))
-        if self.runner.run(self.rig.enable(row, requeue_dropped=requeue)):
-            self.requeued |= {event.lane for event in self.runner.run(self.rig.events(row))}
+        row = self.run(self.rig.named(name))
+        if self.run(self.rig.enable(row, requeue_dropped=requeue)):
+            self.requeued |= {event.lane for event in self.run(self.rig.events(row))}
 
     @precondition(lambda self: self.seen)
     @rule(which=st.integers(0, 99))
@@ -145,7 +197,7 @@ class Queue(RuleBasedStateMachine):
         if event.state not in UNFINISHED:
             self.refused(self.rig.controls.second_thoughts.cancel([event.id]))
             return
-        (event,) = self.runner.run(self.rig.controls.second_thoughts.cancel([event.id]))
+        (event,) = self.run(self.rig.controls.second_thoughts.cancel([event.id]))
         assert event.state in (State.DROPPED, State.CLAIMED)
         self.cancelled.add(event.id)
 
@@ -153,12 +205,12 @@ class Queue(RuleBasedStateMachine):
     @rule(which=st.integers(0, 99))
     def retry(self, which: int) -> None:
         event = self.any_event(which, State.FAILED)
-        enabled = self.runner.run(self.rig.named(event.registration)).enabled
         waits = event.next_fire_at is not None and event.next_fire_at > self.rig.clock.now()
-        if not enabled or not (waits or event.state is State.FAILED):
+        may = (event.state is State.PENDING and waits) or event.state is State.FAILED
+        if not (may and self.is_on(event.registration)):
             self.refused(self.rig.controls.second_thoughts.retry([event.id]))
             return
-        (after,) = self.runner.run(self.rig.controls.second_thoughts.retry([event.id]))
+        (after,) = self.run(self.rig.controls.second_thoughts.retry([event.id]))
         assert after.idempotency_key == event.idempotency_key
         assert after.state in (State.PENDING, State.HELD)
         del self.seen[event.id]
@@ -168,115 +220,136 @@ class Queue(RuleBasedStateMachine):
     @rule(which=st.integers(0, 99))
     def replay(self, which: int) -> None:
         event = self.any_event(which)
-        if not self.runner.run(self.rig.named(event.registration)).enabled:
+        if not self.is_on(event.registration):
             self.refused(self.rig.controls.second_thoughts.replay([event.id], cause=None))
             return
-        (new,) = self.runner.run(self.rig.controls.second_thoughts.replay([event.id], cause=None))
+        (new,) = self.run(self.rig.controls.second_thoughts.replay([event.id], cause=None))
         assert (new.replay_of, new.state in UNFINISHED) == (event.id, True)
         self.known[event.registration, new.delivery_id] = new.id
 
+    def is_on(self, name: str) -> bool:
+        row = self.run(self.rig.named(name))
+        return row.enabled and not row.is_paused(self.rig.clock.now())
+
     def any_event(self, which: int, preferred: State | None = None) -> Event:
         """One of all events, of a state if there is one."""
-        found = self.runner.run(self.rig.events())
+        found = self.run(self.rig.events())
         of_state = [event for event in found if event.state is preferred]
         among = of_state or found
         return among[which % len(among)]
 
     def refused(self, asked: Coroutine[Any, Any, object]) -> None:
         with pytest.raises(Refused):
-            self.runner.run(asked)
+            self.run(asked)
 
     @rule()
     def crash(self) -> None:
-        """Whatever was claimed is nobody's; another engine starts on the same home."""
-        now = self.rig.clock.now()
-        self.runner.run(self.stack.aclose())
+        """Whatever was claimed is nobody's; another engine starts on the same home.
+
+        The dead one's connection stays open: nothing tidies up after a kill.
+        """
+        now, moves = self.rig.clock.now(), self.stores[-1].moves()
+        promises.moves_are_legal(moves)
         self.live()
         self.rig.clock.jump(now - self.rig.clock.now())
         self.rig.claims.close()
-        self.runner.run(self.rig.recovery().recover())
+        self.run(self.rig.recovery().recover())
         self.rig.open()
+
+    @rule(name=NAMES, seconds=st.sampled_from([None, 5, 300]))
+    def pause(self, name: str, seconds: float | None) -> None:
+        """What it holds stands aside in its lanes, and comes back older than who went ahead."""
+        until = None if seconds is None else self.rig.clock.now() + timedelta(seconds=seconds)
+        asked = self.rig.controls.pauses.pause([name], tag=None, everything=False, until=until)
+        assert self.run(asked) == [name]
+        self.stands_aside(name)
+        for event in self.run(self.rig.events(self.run(self.rig.named(name)))):
+            assert event.state is not State.PENDING
+            assert event.state is not State.HELD or event.reason == "paused"
+
+    def stands_aside(self, name: str) -> None:
+        row = self.run(self.rig.named(name))
+        self.requeued |= {event.lane for event in self.run(self.rig.events(row))}
+        self.requeued |= {lane_of(row, who) for who in range(len(WHO))}
+
+    @rule(name=NAMES)
+    def resume(self, name: str) -> None:
+        self.run(self.rig.controls.pauses.resume([name], tag=None, everything=False))
+        assert not any(
+            event.reason == "paused" and event.state is State.HELD
+            for event in self.run(self.rig.events(self.run(self.rig.named(name))))
+        )
+
+    @rule()
+    def tick(self) -> None:
+        """The clock: pauses that are over end."""
+        self.run(self.rig.tick())
+        for name in TRIGGERS:
+            row = self.run(self.rig.named(name))
+            assert row.paused_until is None or row.paused_until > self.rig.clock.now()
+
+    @rule()
+    def panic(self) -> None:
+        done = self.run(self.rig.controls.pauses.panic())
+        assert set(done.stopping) == {claim.event.id for claim in self.rig.taken}
+        self.cancelled |= set(done.stopping)
+        for name in TRIGGERS:
+            self.stands_aside(name)
 
     @invariant()
     def promises_hold(self) -> None:
-        if self.lives == 0:
+        if not self.stores:
             return
-        found = self.runner.run(self.rig.events())
-        self.each_delivery_is_one_event(found)
-        self.seats_suffice(found)
-        self.lanes_are_single_file(found)
-        self.what_is_over_stays_over(found)
-        self.claims_are_attended(found)
-        self.what_is_cancelled_ends(found)
+        seen = self.run(self.rig.read(lambda tx: promises.sight(tx, self.rig.clock.now(), SEATS.max_runs)))
+        promises.moves_are_legal(self.stores[-1].moves())
+        promises.each_delivery_is_one_event(seen, self.known.values())
+        promises.seats_suffice(seen, SEATS)
+        promises.lanes_are_single_file(seen, self.requeued)
+        promises.turns_are_for_the_claimable(seen)
+        promises.everything_is_explained(seen)
+        attempts = {name: wanted.max_attempts for name, wanted in TRIGGERS.items()}
+        promises.what_is_over_stays_over(seen, self.seen, attempts)
+        promises.what_is_to_stop_stops(seen)
+        self.seen = {event.id: event for event in seen.events}
+        self.claims_are_attended()
 
-    def each_delivery_is_one_event(self, found: list[Event]) -> None:
-        assert {event.id for event in found} == set(self.known.values())
-        assert len(found) == len(self.known)
-
-    def seats_suffice(self, found: list[Event]) -> None:
-        claimed = [event for event in found if event.state is State.CLAIMED]
-        assert len(claimed) <= SEATS
-        assert all(n <= SEATS_PER_WORKFLOW for n in Counter(event.workflow for event in claimed).values())
-        limited = self.runner.run(self.rig.named("limited"))
-        under_way = sum(event.registration == "limited" for event in claimed)
-        assert limited.runs_since_armed + under_way <= 2
-
-    def lanes_are_single_file(self, found: list[Event]) -> None:
-        for lane in {event.lane for event in found if event.lane is not None}:
-            here = [event for event in found if event.lane == lane and event.state in UNFINISHED]
-            heads = [event for event in here if event.state is not State.HELD]
-            held = [event for event in here if event.state is State.HELD]
-            assert len(heads) <= 1
-            assert heads or not held
-            if lane not in self.requeued:
-                assert all(heads[0].seq < event.seq for event in held)
-
-    def what_is_over_stays_over(self, found: list[Event]) -> None:
-        for event in found:
-            before = self.seen.get(event.id)
-            if before is not None and before.state in FINAL:
-                assert event == before
-            assert event.attempts <= (event.attempt_limit or TRIGGERS[event.registration].max_attempts)
-            assert (event.state in UNFINISHED) == (event.settled_at is None)
-        self.seen = {event.id: event for event in found}
-
-    def claims_are_attended(self, found: list[Event]) -> None:
-        claimed = {event.id for event in found if event.state is State.CLAIMED}
+    def claims_are_attended(self) -> None:
+        claimed = {event.id for event in self.seen.values() if event.state is State.CLAIMED}
         assert {claim.event.id for claim in self.rig.taken} == claimed
         assert {claim.ref.claim_id for claim in self.rig.taken} == self.rig.claims.live
-
-    def what_is_cancelled_ends(self, found: list[Event]) -> None:
-        """At once, or with its run: dropped, unless that had succeeded."""
-        states = {event.id: event.state for event in found}
         allowed = {State.CLAIMED, State.DROPPED, State.SUCCEEDED}
-        assert {states[id_] for id_ in self.cancelled} <= allowed
+        assert {self.seen[id_].state for id_ in self.cancelled} <= allowed
 
     def teardown(self) -> None:
         """Nothing is lost: with everything enabled and succeeding, the queue runs dry."""
         try:
-            if self.lives:
+            if self.stores:
                 self.run_dry()
-                self.runner.run(self.stack.aclose())
         finally:
-            self.runner.close()
+            for store in self.stores:
+                store.close()
             self.folder.cleanup()
 
     def run_dry(self) -> None:
         for _ in range(300):
+            self.run(self.rig.controls.pauses.resume([], tag=None, everything=True))
             for name in TRIGGERS:
-                row = self.runner.run(self.rig.named(name))
-                if not row.enabled:
+                if not self.run(self.rig.named(name)).enabled:
                     self.enable(name, requeue=True)
             while self.rig.taken:
-                self.runner.run(self.rig.settle(self.rig.taken.pop(), succeeded()))
-            if self.runner.run(self.rig.read(events.unfinished)) == 0:
+                self.run(self.rig.settle(self.rig.taken.pop(), succeeded()))
+            if self.run(self.rig.read(events.unfinished)) == 0:
                 return
             self.rig.clock.advance(400)
-            self.runner.run(self.rig.look())
-        raise AssertionError(f"still waiting: {self.runner.run(self.rig.states())}")
+            self.run(self.rig.look())
+        raise AssertionError(f"still waiting: {self.run(self.rig.states())}")
 
 
-TestQueue = Queue.TestCase
-TestQueue.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-)
+@pytest.mark.parametrize("share", range(SHARES))
+def test_its_promises_hold_whatever_comes_in_whatever_order(share: int) -> None:
+    with asyncio.Runner() as runner:
+
+        class OnThisLoop(Queue):
+            loop = runner.get_loop()
+
+        run_state_machine_as_test(OnThisLoop, settings=stateful())

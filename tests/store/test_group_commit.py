@@ -357,7 +357,10 @@ async def test_leaving_cleanly_leaves_no_log_behind(path: Path) -> None:
 
 
 class TestLog:
-    """QU-10: readers come and go, the write-ahead log stays small."""
+    """QU-10: readers come and go, the write-ahead log stays small.
+
+    Reduced: 32 MB of rows stand for its 20,000 jobs, 70 MB beside an open read for its minute.
+    """
 
     LIMIT = 64 * 1024 * 1024
 

@@ -137,7 +137,7 @@ class Claims:
         answer = gate(tx, registration, now)
         match answer:
             case Go():
-                turns.serve(tx, turn)
+                turns.serve(tx, registration.id, turn)
                 return self._claim(tx, event, registration, found, now)
             case Drop(reason=reason):
                 self._drop(tx, event, reason, now)

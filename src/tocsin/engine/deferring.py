@@ -11,7 +11,7 @@ from tocsin.instants import rfc3339
 from tocsin.notices import EventsDeferred
 from tocsin.registration import Json, Registration
 from tocsin.seams import Announce
-from tocsin.store import deferring, journal, runs, turns
+from tocsin.store import deferring, journal, runs
 from tocsin.store.connection import Tx
 
 HOUR: Final = timedelta(hours=1)
@@ -35,7 +35,6 @@ def put_off(
     tx: Tx, event: Event, registration: Registration, at: datetime, *, now: datetime, announce: Announce
 ) -> None:
     """Nothing pending of the trigger is claimable before then. Told once, not for each that joins later."""
-    turns.forget(tx, registration.id)
     if deferring.is_waiting(tx, registration.id, RATE, now):
         deferring.put_off(tx, event.id, at, RATE)
         return

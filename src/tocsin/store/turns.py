@@ -3,6 +3,7 @@
 Start-time fair queueing (Goyal, Vin and Cheng, 1996) with one turn as the length of every event: a
 trigger's next event stands one turn behind its last, and a trigger that had nothing to do starts at
 the turn that is being served. So a burst of one trigger never stands before another's first event.
+Only what is served counts: a burst that was dropped does not push its trigger back.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tocsin.store.connection import Tx
 def next_turn(tx: Tx, registration_id: str) -> int:
     """The turn of an event of this trigger that is claimable now."""
     row = tx.one("turns.next", registration_id=registration_id)
-    assert row is not None  # noqa: S101 - an upsert returns its row
+    assert row is not None  # noqa: S101 - one row of three numbers
     return int(row["turn"])
 
 
@@ -26,11 +27,7 @@ def give(tx: Tx, now: datetime) -> None:
         tx.run("turns.give", id=row["id"], turn=next_turn(tx, row["registration_id"]))
 
 
-def forget(tx: Tx, registration_id: str) -> None:
-    """A trigger's events gave their turns up unused: its next one must not stand behind everybody's."""
-    tx.run("turns.forget", registration_id=registration_id)
-
-
-def serve(tx: Tx, turn: int | None) -> None:
-    """An event with this turn was claimed."""
+def serve(tx: Tx, registration_id: str, turn: int) -> None:
+    """An event of this trigger, with this turn, is claimed."""
     tx.run("turns.serve", turn=turn)
+    tx.run("turns.served", registration_id=registration_id, turn=turn)

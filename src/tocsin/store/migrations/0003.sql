@@ -10,9 +10,10 @@ INSERT INTO event_moves (from_state, to_state) VALUES ('pending', 'held'), ('cla
 
 DROP INDEX events_ready;
 CREATE INDEX events_ready ON events (workflow, turn, seq) WHERE state = 'pending' AND turn IS NOT NULL;
+CREATE INDEX events_turns ON events (registration_id, turn) WHERE state = 'pending' AND turn IS NOT NULL;
 CREATE INDEX events_due ON events (next_fire_at, seq) WHERE state = 'pending' AND turn IS NULL;
 
--- The last turn that each trigger was given, and the last one that was served.
+-- The last turn of each trigger that was served, and the last one of all.
 CREATE TABLE turns (
   registration_id TEXT PRIMARY KEY,
   turn INTEGER NOT NULL

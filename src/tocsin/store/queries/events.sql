@@ -182,12 +182,13 @@ WHERE registration_id = :registration_id AND state IN ('held', 'pending') AND st
 
 -- name: events.drop
 -- Takes one waiting event out of the queue.
-UPDATE events SET state = 'dropped', reason = :reason, settled_at = :now, next_fire_at = NULL
+UPDATE events SET state = 'dropped', reason = :reason, settled_at = :now, next_fire_at = NULL, turn = NULL
 WHERE id = :id AND state IN ('held', 'pending');
 
 -- name: events.drop_waiting
 -- Takes all waiting events of a trigger out of the queue.
-UPDATE events INDEXED BY events_waiting SET state = 'dropped', reason = :reason, settled_at = :now, next_fire_at = NULL
+UPDATE events INDEXED BY events_waiting SET
+  state = 'dropped', reason = :reason, settled_at = :now, next_fire_at = NULL, turn = NULL
 WHERE registration_id = :registration_id AND state IN ('held', 'pending')
 RETURNING id, lane;
 

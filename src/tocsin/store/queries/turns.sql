@@ -1,16 +1,20 @@
 -- name: turns.next
--- A trigger's next turn: one more than its last, but never behind what has been served (start-time fair queueing).
-INSERT INTO turns (registration_id, turn) VALUES (:registration_id, (SELECT turn FROM served))
-ON CONFLICT (registration_id) DO UPDATE SET turn = max(turns.turn + 1, (SELECT turn FROM served))
-RETURNING turn;
+-- A trigger's next turn (start-time fair queueing): one behind its last that waits or was served, but never behind
+-- what is being served. A turn that was given up (dropped, held) costs its trigger nothing.
+SELECT max(
+  coalesce((SELECT max(turn) + 1 FROM events INDEXED BY events_turns
+    WHERE registration_id = :registration_id AND state = 'pending' AND turn IS NOT NULL), 0),
+  coalesce((SELECT turn + 1 FROM turns WHERE registration_id = :registration_id), 0),
+  (SELECT turn FROM served)) AS turn;
 
 -- name: turns.serve
 -- Whoever comes from now on stands behind this turn.
 UPDATE served SET turn = :turn WHERE turn < :turn;
 
--- name: turns.forget
--- A trigger has used none of the turns that it was given last: its next one is the turn that is served then.
-DELETE FROM turns WHERE registration_id = :registration_id;
+-- name: turns.served
+-- A trigger's own next event stands one behind this turn.
+INSERT INTO turns (registration_id, turn) VALUES (:registration_id, :turn)
+ON CONFLICT (registration_id) DO UPDATE SET turn = max(turns.turn, excluded.turn);
 
 -- name: turns.due
 -- Pending events whose time has come and that have no turn yet, the longest due first.
