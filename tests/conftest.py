@@ -21,9 +21,9 @@ def is_missing(reason: str) -> bool:
     return any(words in reason for words in MISSING)
 
 
-LIVES: Final = 40  # of a state machine in each of its shares, while somebody waits for `make test`
-LIVES_IN_CI: Final = 500
-SHARES: Final = 4  # a test that takes longer than faulthandler_timeout is taken for one that hangs
+LIVES: Final = 20  # of a state machine in each of its shares, while somebody waits for `make test`
+LIVES_IN_CI: Final = 250
+SHARES: Final = 8  # a test that takes longer than faulthandler_timeout is taken for one that hangs
 STEPS: Final = 18  # what goes wrong goes wrong early in a short life; hypothesis shrinks short ones faster
 
 
