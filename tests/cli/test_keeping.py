@@ -84,7 +84,7 @@ def test_enable_says_what_cannot_come_back(home: Home) -> None:
     home.ok("gc")
     result = home.ok("enable", "slow", "--requeue")
     assert result.out == "enabled slow\n"
-    assert result.err.startswith("slow: 1 dropped event stays so")
+    assert result.err.startswith("slow: 0 dropped events come back\nslow: 1 dropped event stays so")
 
 
 def test_a_file_with_mistakes_erases_nothing(home: Home) -> None:

@@ -219,5 +219,5 @@ def test_enable_brings_dropped_events_back_when_asked(home: Home) -> None:
     id_ = home.ok("fire", "hello", "--no-wait", "--json").json["event_id"]
     home.ok("disable", "hello")
     assert home.ok("event", id_, "--json").json["state"] == "dropped"
-    home.ok("enable", "hello", "--requeue")
+    assert home.ok("enable", "hello", "--requeue").err == "hello: 1 dropped event comes back\n"
     assert home.ok("event", id_, "--json").json["state"] == "pending"

@@ -142,7 +142,7 @@ class TestOnAndOff:
         assert await rig.controls.disable(["a", "b"], tag=None) == ["a", "b"]
         assert [(await rig.named(name)).enabled for name in ("a", "b", "c")] == [False, False, True]
         assert (await rig.named("a")).disabled_reason is DisabledReason.USER
-        assert await rig.controls.enable(["a"], tag=None, requeue_dropped=False) == ["a"]
+        assert await rig.controls.enable(["a"], tag=None, requeue_dropped=False) == {"a": 0}
         assert (await rig.named("a")).enabled
         assert rig.changes == [None, None]
 

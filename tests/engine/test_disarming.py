@@ -104,6 +104,29 @@ class TestRequeue:
         assert await open_engine.enable(row, requeue_dropped=True) == 1
         assert await open_engine.states() == ["dropped", "claimed"]
 
+    async def test_one_that_ran_then_and_was_not_tried_again_comes_back(self, open_engine: Rig) -> None:
+        row = await open_engine.add()
+        claim = await claimed(open_engine, row)
+        await open_engine.disarm(row)
+        open_engine.clock.advance(1)
+        await open_engine.settle(claim, failed())
+        assert await open_engine.states() == ["dropped"]
+        assert await open_engine.enable(row, requeue_dropped=True) == 1
+        [event] = await open_engine.events()
+        assert (event.state, event.attempts) == (State.CLAIMED, 2)
+
+    async def test_one_that_was_to_be_stopped_stays_dropped_even_at_that_instant(
+        self, open_engine: Rig
+    ) -> None:
+        row = await open_engine.add()
+        claim = await claimed(open_engine, row)
+        await open_engine.controls.pauses.panic()
+        await open_engine.disarm(row)
+        await open_engine.settle(claim, Outcome(verdict=Verdict.LOST))
+        assert await open_engine.enable(row, requeue_dropped=True) == 0
+        [event] = await open_engine.events()
+        assert (event.state, event.reason) == (State.DROPPED, "panic")
+
     async def test_asking_twice_brings_nothing_twice(self, rig: Rig) -> None:
         row = await rig.add()
         await rig.accept(row)

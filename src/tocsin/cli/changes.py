@@ -160,8 +160,11 @@ def enable(
     Example: tocsin enable brief --requeue
     """
     session, wanted = session_of(context), names_or_tag(names, tag)
-    done = call(session, "enable", {"names": wanted, "tag": tag, "requeue": requeue})
+    back: dict[str, int] = call(session, "enable", {"names": wanted, "tag": tag, "requeue": requeue})
+    done = list(back)
     report(done, "enabled", as_json=as_json)
+    for name, count in back.items() if requeue else ():
+        render.say(f"{name}: {count} dropped {'event comes' if count == 1 else 'events come'} back")
     for name, count in read(session, lambda tx: left_behind(tx, done)) if requeue else ():
         events = "event stays" if count == 1 else "events stay"
         render.say(f"{name}: {count} dropped {events} so, without a payload any more (retention.payloads)")

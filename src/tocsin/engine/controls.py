@@ -128,18 +128,20 @@ class Controls:
         self._changed(None)
         return done
 
-    async def enable(self, names: Sequence[str], *, tag: str | None, requeue_dropped: bool) -> list[str]:
-        """Arm triggers anew. Raises NotFound, and Refused for one past its end."""
+    async def enable(self, names: Sequence[str], *, tag: str | None, requeue_dropped: bool) -> dict[str, int]:
+        """Arm triggers anew. Their names, and how many events came back to each.
+
+        Raises NotFound, and Refused for one past its end.
+        """
         now = self._clock.now()
 
-        def step(tx: Tx) -> list[str]:
-            rows = selected(tx, names, tag)
+        def step(tx: Tx) -> dict[str, int]:
+            rows, back = selected(tx, names, tag), {}
             for row in rows:
                 refuse_expired(row, now)
                 self._applier.enable(tx, row, now)
-                if requeue_dropped:
-                    requeue(tx, row, now)
-            return [row.spec.name for row in rows]
+                back[row.spec.name] = requeue(tx, row, now) if requeue_dropped else 0
+            return back
 
         done = await self._store.write(step)
         self._changed(None)

@@ -70,9 +70,10 @@ async def remove(controls: Controls, arguments: Arguments) -> Json:
 
 
 async def enable(controls: Controls, arguments: Arguments) -> Json:
-    """names, tag, requeue -> names."""
+    """names, tag, requeue -> {name: how many events came back}."""
     requeue = flag(arguments, "requeue")
-    return await controls.enable(names(arguments), tag=optional(arguments, "tag"), requeue_dropped=requeue)
+    tag = optional(arguments, "tag")
+    return dict(await controls.enable(names(arguments), tag=tag, requeue_dropped=requeue))
 
 
 async def disable(controls: Controls, arguments: Arguments) -> Json:

@@ -193,11 +193,13 @@ WHERE registration_id = :registration_id AND state IN ('held', 'pending')
 RETURNING id, lane;
 
 -- name: events.last_dropped
--- What the last disarm dropped, at the instant of its journal row; what a person cancelled then stays so.
+-- What the last disarm dropped, then or when a run that was under way would have been tried again.
+-- What had another reason stays dropped.
 -- has_payload: 0 for what has been given up since.
 SELECT id, lane, (SELECT pruned_at IS NULL FROM deliveries WHERE deliveries.id = events.delivery) AS has_payload
 FROM events
-WHERE registration_id = :registration_id AND state = 'dropped' AND reason NOT IN ('cancelled', 'replaced') AND settled_at = (
+WHERE registration_id = :registration_id AND state = 'dropped'
+  AND reason IN ('failures', 'expired', 'max_runs', 'budget', 'user', 'config') AND settled_at >= (
   SELECT max(at) FROM journal WHERE registration_id = :registration_id AND what = 'disarmed')
 ORDER BY seq;
 
