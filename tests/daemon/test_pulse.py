@@ -15,6 +15,7 @@ from tocsin.gaps import Cause
 from tocsin.instants import EPOCH
 from tocsin.notices import GapFound
 from tocsin.registration import At, Misfire
+from tocsin.settings import Retention
 from tocsin.store import gaps
 
 
@@ -123,3 +124,14 @@ async def test_a_file_that_was_tidied_away_is_made_again(rig: Rig) -> None:
     rig.clock.advance(1)
     await pulse.look()
     assert rig.paths.lock.with_name("engine.alive").exists()
+
+
+async def test_gaps_are_kept_as_long_as_events(rig: Rig) -> None:
+    pulse = pulse_of(rig)
+    await pulse.begin()
+    rig.clock.sleep(timedelta(hours=1))
+    await pulse.look()
+    for days, left in ((89, 1), (2, 0)):
+        now = rig.clock.advance(timedelta(days=days))
+        await rig.keeper.collect(Retention(), now)
+        assert len(await recorded(rig)) == left

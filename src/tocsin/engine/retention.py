@@ -22,7 +22,7 @@ from tocsin.notices import HistoryGivenUp, Trouble
 from tocsin.registration import Json
 from tocsin.seams import Announce, Clock
 from tocsin.settings import EngineSettings, Retention
-from tocsin.store import journal, retention
+from tocsin.store import gaps, journal, retention
 from tocsin.store.connection import Store, Tx
 from tocsin.store.retention import Due, Find, Found, GiveUp, Gone
 
@@ -202,8 +202,12 @@ def _stages(kept: Retention, now: datetime) -> Iterator[Stage]:
 
 
 def move_horizons(tx: Tx, kept: Retention, now: datetime) -> None:
-    """Say first what will be missing, so that an audit in between finds nothing amiss."""
+    """Say first what will be missing, so that an audit in between finds nothing amiss.
+
+    Gaps are few and go with it.
+    """
     retention.move_horizons(tx, runs=now - kept.runs, events=now - kept.events)
+    gaps.forget(tx, now - kept.events)
 
 
 def counts(report: HistoryGivenUp) -> dict[str, int]:

@@ -46,6 +46,11 @@ def insert(tx: Tx, gap: Gap, cost: Sequence[Cost]) -> None:
     )
 
 
+def forget(tx: Tx, at: datetime) -> None:
+    """Gaps that had ended by then are gone."""
+    tx.run("gaps.forget", at=microseconds(at))
+
+
 def since(tx: Tx, at: datetime) -> list[Recorded]:
     """Gaps that ended later than this, or began so where the clock was set back; newest first."""
     return [
