@@ -119,6 +119,8 @@ class Simulation:
         """One look at a due trigger. Returns when it is due next; None when it has ended."""
         spec, due = trigger.row.spec, trigger.due
         if spec.expires_at is not None and spec.expires_at <= now:
+            if due <= spec.expires_at:
+                yield self._step(trigger, now, What.MISS, f"planned for {clock(due)}, before its end")
             yield self._step(trigger, now, What.END, "expires_at has passed")
             return None
         made = decide(

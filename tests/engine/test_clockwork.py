@@ -237,7 +237,8 @@ class TestExpiry:
             after = await rig.row(row.id)
             assert (after.enabled, after.disabled_reason) == (False, DisabledReason.EXPIRED)
         assert sorted(notice.registration for notice in rig.notices.of(Disarmed)) == ["hook", "x"]
-        assert [(event.state.value, event.reason) for event in await rig.events()] == [("dropped", "expired")]
+        found = [(event.registration, event.state.value, event.reason) for event in await rig.events()]
+        assert found == [("hook", "dropped", "expired"), ("x", "skipped", "expired")]
 
     async def test_the_loop_wakes_for_it(self, rig: Rig) -> None:
         await rig.add(spec(expires_at=NOON + timedelta(seconds=30)))

@@ -228,7 +228,7 @@ def skip_planned(
     now: datetime,
     announce: Announce,
 ) -> None:
-    """One `skipped` row for planned instants that make no event: `misfire` or `paused`."""
+    """One `skipped` row for planned instants that make no event: `misfire`, `paused` or `expired`."""
     place = Placement(state=State.SKIPPED, lane=None, reason=reason)
     found = recognise(tx, registration, occurrence)
     if isinstance(found, Fresh):

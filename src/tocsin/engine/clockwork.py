@@ -14,14 +14,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from tocsin.engine.admission import admit, skip_planned
+from tocsin.engine.admission import PAUSED, admit, skip_planned
 from tocsin.engine.claims import Claims
 from tocsin.engine.disarming import disarm
 from tocsin.engine.driver import TICK_S
-from tocsin.engine.pausing import resume_over
+from tocsin.engine.pausing import resume_over, skip_over
 from tocsin.engine.planning import next_fire, planned
 from tocsin.errors import InvalidSchedule
 from tocsin.event import Occurrence, Origin
+from tocsin.instants import MICROSECOND
 from tocsin.notices import Trouble
 from tocsin.registration import DisabledReason, Misfire, Registration
 from tocsin.retry import CEILING_S
@@ -57,6 +58,7 @@ class Clockwork:
 
     def _step(self, tx: Tx, now: datetime) -> int:
         for registration in registrations.expired(tx, now):
+            self._leave(tx, registration, now)
             disarm(
                 tx,
                 registration,
@@ -71,6 +73,14 @@ class Clockwork:
             self._fire(tx, registration, now)
         self._claims.take(tx, now)
         return len(due)
+
+    def _leave(self, tx: Tx, registration: Registration, now: datetime) -> None:
+        """What was planned up to its end, while nobody was there to fire it, is accounted for."""
+        end, reason = registration.spec.expires_at, DisabledReason.EXPIRED.value
+        if registration.paused_at is not None:
+            reason = PAUSED
+        if end is not None and registration.drift is None:
+            skip_over(tx, registration, end + MICROSECOND, reason, now=now, announce=self._announce)
 
     def _fire(self, tx: Tx, registration: Registration, now: datetime) -> None:
         try:

@@ -10,8 +10,10 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
+from tocsin.engine.pausing import passed
 from tocsin.errors import InvalidSchedule
 from tocsin.gaps import Gap
+from tocsin.instants import MICROSECOND
 from tocsin.notices import GapFound
 from tocsin.registration import Registration
 from tocsin.schedule import decide
@@ -38,10 +40,15 @@ class GapLedger:
 
 
 def cost_of(row: Registration, until: datetime) -> gaps.Cost | None:
-    """What the misfire rule makes of the instants up to `until`; None when there were none."""
-    due = row.next_fire_at
+    """What becomes of the instants up to `until`; None when there were none.
+
+    As the misfire rule says; one that has expired by then fires nothing any more.
+    """
+    due, end = row.next_fire_at, row.spec.expires_at
     if due is None or due > until:
         return None
+    if end is not None and end <= until:
+        return lost(row, due, end)
     if row.next_fire_run is not None:
         return gaps.Cost(registration=row.spec.name, planned=1, events=1, skipped=0)
     with suppress(InvalidSchedule):  # set aside by the clockwork
@@ -52,3 +59,13 @@ def cost_of(row: Registration, until: datetime) -> gaps.Cost | None:
         planned = skipped + sum(1 + fire.missed for fire in made.fires)
         return gaps.Cost(registration=row.spec.name, planned=planned, events=len(made.fires), skipped=skipped)
     return None
+
+
+def lost(row: Registration, due: datetime, end: datetime) -> gaps.Cost | None:
+    """All that was planned up to a trigger's end."""
+    count = 0
+    with suppress(InvalidSchedule):
+        if due <= end:
+            made = passed(row, due, end + MICROSECOND)
+            count = 0 if made.skipped is None else made.skipped.count
+    return gaps.Cost(registration=row.spec.name, planned=count, events=0, skipped=count) if count else None

@@ -56,7 +56,8 @@ def resume(tx: Tx, registration: Registration, *, why: str, now: datetime, annou
     if not pauses.end(tx, registration.id):
         return False
     end = min(now, registration.paused_until or now)
-    skipped = skip_over(tx, registration, end, now=now, announce=announce)
+    off = registration.off_reason(now) is not None
+    skipped = 0 if off else skip_over(tx, registration, end, PAUSED, now=now, announce=announce)
     released = pauses.release(tx, registration.id, now)
     for lane in {lane for _, lane in released}:
         lanes.promote(tx, lane, now)
@@ -78,13 +79,15 @@ def is_over(registration: Registration, now: datetime) -> bool:
     return registration.paused_at is not None and not registration.is_paused(now)
 
 
-def skip_over(tx: Tx, registration: Registration, end: datetime, *, now: datetime, announce: Announce) -> int:
-    """One `skipped` row for what was planned before the end of the pause. Returns for how many instants.
+def skip_over(
+    tx: Tx, registration: Registration, end: datetime, reason: str, *, now: datetime, announce: Announce
+) -> int:
+    """One `skipped` row for what was planned before `end`. Returns for how many instants.
 
     An instant at the very end is planned next, and what has come due since is missed as ever.
     """
     due = registration.next_fire_at
-    if due is None or due >= end or registration.off_reason(now) is not None:
+    if due is None or due >= end:
         return 0
     try:
         decision = passed(registration, due, end)
@@ -97,7 +100,7 @@ def skip_over(tx: Tx, registration: Registration, end: datetime, *, now: datetim
     is_own = registration.next_fire_run is not None and span.planned_at == due
     origin = Origin.SELF if is_own else Origin.LIVE
     occurrence = planned(registration, span.planned_at, origin, missed=span.count - 1)
-    skip_planned(tx, registration, occurrence, PAUSED, now=now, announce=announce)
+    skip_planned(tx, registration, occurrence, reason, now=now, announce=announce)
     return span.count
 
 
