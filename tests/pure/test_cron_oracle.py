@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise, takewhile
 from zoneinfo import available_timezones
@@ -11,6 +12,7 @@ from croniter import croniter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import is_thorough
 from tests.pure import oracle
 from tocsin import cron, zones
 
@@ -95,7 +97,7 @@ ANYTHING = st.tuples(
 ).map(" ".join)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=5_000 if is_thorough() else 120, deadline=None)
 @given(
     text=ANYTHING,
     change=st.sampled_from(CHANGES),
@@ -143,13 +145,33 @@ def test_fires_rise_strictly_and_are_never_before_the_start(text: str, key: str,
     assert stepped == found[:11]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=5_000 if is_thorough() else 80, deadline=None)
 @given(text=ANYTHING, key=st.sampled_from(ZONES), year=st.integers(1973, 2037))
 def test_any_zone_at_its_first_change_of_any_year(text: str, key: str, year: int) -> None:
     first, tz = datetime(year, 1, 1, tzinfo=UTC), cron.zone(key)
     change = zones.change(tz, first, first + 365 * DAY) or first
     start, stop = change - timedelta(hours=4), change + timedelta(hours=4)
     assert fires_in(text, key, start, stop) == oracle.fires(text, key, start, stop)
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_five_years_of_next_rise_strictly_and_keep_their_distance(share: int) -> None:
+    """Some fires a day in any zone; in CI a thousand schedules."""
+    chance = random.Random(share)  # noqa: S311 - the same schedules each time
+    for _ in range(250 if is_thorough() else 5):
+        hours = sorted(chance.sample(range(24), chance.randint(1, 3)))
+        days = chance.choice(["* * *", "1,15 * *", "* * mon-fri", "*/2 * *", "L * *", "* 3,10 sun"])
+        text = f"{chance.randint(0, 59)} {','.join(map(str, hours))} {days}"
+        start = datetime(chance.randint(1990, 2030), 1, 1, tzinfo=UTC)
+        until, key = start + timedelta(days=5 * 365 + 1), chance.choice(ZONES)
+        before = start
+        for at in takewhile(
+            lambda at: at <= until,  # noqa: B023 - used up within the round
+            cron.fires(cron.parse(text), cron.zone(key), start),
+        ):
+            assert at > before, (text, key, at)
+            before = at
+        assert until - before < timedelta(days=370), (text, key)
 
 
 SPECIAL_DAYS = [
