@@ -221,7 +221,7 @@ class TestLoop:
         async with rig.running():
             async with open_rig(rig.paths.home, owner="own_cli") as other:
                 await other.fire(row, "by hand")
-            assert await rig.look() == 1.0
+            assert await rig.look() == 0.0
             await rig.notices.wait_for(RunEnded)
         assert await rig.states() == ["succeeded"]
 

@@ -44,7 +44,7 @@ class Clockwork:
         self._looked: datetime | None = None
 
     async def once(self, now: datetime) -> float:
-        """Fire what is due, end what is over. Seconds until the next look, 0 when more is due now."""
+        """Fire what is due, end what is over. Seconds until the next look, 0 to look again at once."""
         if self._looked is None or now < self._looked:
             await self._store.write(lambda tx: replan(tx, now))
         self._looked = now
@@ -54,7 +54,7 @@ class Clockwork:
         if upcoming > now:
             return (upcoming - now).total_seconds()
         fired = await self._store.write(lambda tx: self._step(tx, now))
-        return 0.0 if fired == BATCH else TICK_S
+        return 0.0 if fired else TICK_S  # what is due next may be nearer than a tick
 
     def _step(self, tx: Tx, now: datetime) -> int:
         for registration in registrations.expired(tx, now):

@@ -50,8 +50,8 @@ class Dispatcher:
             return TICK_S
         if upcoming > now:
             return (upcoming - now).total_seconds()
-        await self._store.write(lambda tx: self._claims.take(tx, now))
-        return TICK_S
+        taken = await self._store.write(lambda tx: self._claims.take(tx, now))
+        return 0.0 if taken else TICK_S  # the next retry may be nearer than a tick
 
     async def _attend(self, claim: events.ClaimRow) -> None:
         """Settle a claim that nobody has in hand; stop the run of one that a person has cancelled."""
