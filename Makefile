@@ -20,7 +20,7 @@ run: $(VENV)/.ready-to-run ## set up, then run the demo engine in the foreground
 
 .PHONY: test
 test: $(VENV)/.ready-to-test ## set up, then run the tests
-	@$(VENV)/bin/python -m pytest
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist worksteal
 
 .PHONY: check
 check: $(VENV)/.ready-to-test ## format, lint, types, import contracts, then the tests

@@ -17,6 +17,7 @@ from tocsin.event import Accepted, Answer, Declined, Duplicate, Origin, State, U
 from tocsin.identity import dedupe_hash, idempotency_key
 from tocsin.notices import DuplicateSeen
 from tocsin.registration import TENANT, Kind, Mark, Overlap, Registration, TriggerSpec
+from tocsin.store import journal
 
 NUMBERS = Greatest(order=Order.NUMBER)
 
@@ -63,6 +64,11 @@ class TestGreatest:
         assert await give(open_engine, row, "7") == Duplicate(event_id=first.event_id, run_id=first.run_id)
         found = await on_writer(open_engine.store, "SELECT verdict, event_id FROM seen ORDER BY verdict")
         assert found == [("accepted", first.event_id), ("discarded", None), ("discarded", None)]
+        story = await open_engine.read(lambda tx: journal.of_event(tx, first.event_id))
+        assert [(entry.what, entry.reason) for entry in story] == [
+            ("discarded", "'6' is not above '7'"),
+            ("discarded", "'7.0' is not above '7'"),
+        ]
         notice = DuplicateSeen(event_id=first.event_id, registration="t", reason="stale")
         assert open_engine.notices.of(DuplicateSeen).count(notice) == 3
         assert len(await open_engine.events()) == 1

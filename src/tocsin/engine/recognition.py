@@ -65,6 +65,7 @@ class Stale:
     """Never seen, but not above the mark."""
 
     hash_: str
+    given_id: str
 
 
 Recognition: TypeAlias = Fresh | Known | Stale | Unreadable
@@ -116,15 +117,19 @@ def ordered(
     above = is_above(strategy.order, given, None if mark is None else mark.delivery_id)
     if above is None:
         return Unreadable(reason=f"the delivery's id {fault(given, strategy.order)}")
-    return Fresh(hash_=hash_, strategy=strategy) if above else Stale(hash_=hash_)
+    return Fresh(hash_=hash_, strategy=strategy) if above else Stale(hash_=hash_, given_id=given)
 
 
 def fault(given: str, order: Order) -> str:
     """What keeps an id out of an order."""
     if len(given) > MAX_DIGITS:
         return f"has {len(given)} characters, at most {MAX_DIGITS} can be ordered"
-    shown = repr(given if len(given) <= SHOWN else given[:SHOWN] + "…")
-    return f"{shown} is not {WORDS[order]}"
+    return f"{shown(given)} is not {WORDS[order]}"
+
+
+def shown(given: str) -> str:
+    """An id as a message repeats it."""
+    return repr(given if len(given) <= SHOWN else given[:SHOWN] + "…")
 
 
 def remember(
@@ -150,6 +155,7 @@ def again(
         ledger.remember(
             tx, found.hash_, registration_id=registration.id, event_id=None, verdict=DISCARDED, now=now
         )
+        note_discarded(tx, registration, found, now)
         return answer(tx, registration, None, STALE, announce)
     ledger.touch(tx, found.hash_, now)
     if isinstance(found.strategy, Last):
@@ -157,6 +163,17 @@ def again(
     verdict = found.seen.verdict
     reason = {ACCEPTED: None, DISCARDED: STALE}.get(verdict, verdict)
     return answer(tx, registration, found.seen.event_id, reason, announce)
+
+
+def note_discarded(tx: Tx, registration: Registration, found: Stale, now: datetime) -> None:
+    """A line in the story of the event that was not outdone."""
+    mark = registration.mark
+    if mark is None:
+        return
+    reason = f"{shown(found.given_id)} is not above {shown(mark.delivery_id)}"
+    journal.write(
+        tx, "discarded", registration_id=registration.id, event_id=mark.event_id, reason=reason, now=now
+    )
 
 
 def seed(tx: Tx, registration: Registration, occurrence: Occurrence, now: datetime) -> None:
