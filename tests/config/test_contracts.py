@@ -42,7 +42,7 @@ def workflow(*outputs: str, inputs: tuple[str, ...] = (), name: str = "w") -> Wo
 
 def test_a_state_that_is_no_longer_declared_names_those_that_hold_one() -> None:
     found = warnings(workflow("state"), workflow(), row("a", state={"v": 1}), row("b"), row("c", state=0))
-    said = "state is not declared any more, expected it for a, c, which hold one"
+    said = "state is not declared any more, but kept for a, c from earlier runs"
     assert found == [f"tocsin.toml:7: warning: workflows.w.outputs: {said}"]
 
 
@@ -58,7 +58,9 @@ def test_another_output_is_missed_by_its_triggers_and_by_those_that_follow() -> 
         row("after-x", workflow="v", kind=Kind.RUN, component="after", props={"trigger": "x", "on": "any"}),
     )
     [found] = warnings(workflow("total", "cost_usd", "state"), workflow("state"), *rows)
-    assert found.endswith("outputs: saw total, cost_usd no more, expected by a, after-w, after-a")
+    assert found.endswith(
+        "outputs: no longer declared: total, cost_usd; may be counted on by a, after-w, after-a"
+    )
 
 
 def test_an_output_of_a_workflow_that_no_trigger_runs_is_free() -> None:
@@ -67,7 +69,7 @@ def test_an_output_of_a_workflow_that_no_trigger_runs_is_free() -> None:
 
 def test_asking_for_a_state_that_nobody_writes_names_those_without_one() -> None:
     [found] = warnings(workflow(), workflow(inputs=("state",)), row("a"), row("b", state=1))
-    assert found.endswith("inputs: saw state, which nothing writes for a")
+    assert found.endswith("inputs: state is asked for, and nothing writes one for a")
     assert warnings(workflow(), workflow("state", inputs=("state",)), row("a")) == []
 
 

@@ -35,4 +35,4 @@ async def test_a_client_is_told_too(rig: Rig) -> None:
     document = await VERBS["plan"](rig.controls, {})
     assert isinstance(document, dict)
     [warning] = document["warnings"]
-    assert "state is not declared any more, expected it for t" in str(warning)
+    assert "state is not declared any more, but kept for t" in str(warning)

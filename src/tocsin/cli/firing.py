@@ -111,6 +111,8 @@ def finish(session: Session, fired: dict[str, Any], limit_s: float | None, *, as
         say_unfinished(session, id_)
         raise typer.Exit(exits.INTERRUPTED) from None
     show(documents.outcome(event, run, duplicate=duplicate), as_json=as_json)
+    if event.state in (State.DROPPED, State.SKIPPED) and not as_json:
+        render.say(f"{event.id} was {event.state}: {event.reason}")
     if run is not None and run.state is not RunState.SUCCEEDED and not as_json:
         render.say(f"`tocsin logs {run.id}` shows what it printed")
     raise typer.Exit(exits.code_of_state(event.state))

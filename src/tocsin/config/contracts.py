@@ -54,14 +54,14 @@ def complaints(before: Workflow, after: Workflow, rows: Iterable[Registration]) 
     keepers = [row for row in bound if row.state is not None]
     others = [key for key in before.outputs if key not in after.outputs and key != STATE]
     if STATE in before.outputs and STATE not in after.outputs and keepers:
-        yield "outputs", f"state is not declared any more, expected it for {names(keepers)}, which hold one"
+        yield "outputs", f"state is not declared any more, but kept for {names(keepers)} from earlier runs"
     users = [*bound, *followers(bound, after.name, rows)]
     if others and users:
-        yield "outputs", f"saw {listed(others)} no more, expected by {names(users)}"
+        yield "outputs", f"no longer declared: {listed(others)}; may be counted on by {names(users)}"
     if STATE in after.inputs and STATE not in before.inputs and STATE not in after.outputs:
         empty = [row for row in bound if row.state is None]
         if empty:
-            yield "inputs", f"saw state, which nothing writes for {names(empty)}"
+            yield "inputs", f"state is asked for, and nothing writes one for {names(empty)}"
 
 
 def followers(
