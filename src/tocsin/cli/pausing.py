@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Annotated, Any
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -19,6 +19,8 @@ from tocsin.cli.waiting import until_stopped
 from tocsin.errors import LockHeld
 from tocsin.event import Event, State
 from tocsin.instants import rfc3339
+
+SHORTEST: Final = timedelta(seconds=1)  # of a pause: a shorter one may be past before the engine hears of it
 
 All = Annotated[bool, typer.Option("--all", help="Every trigger, also what is switched off.")]
 
@@ -64,11 +66,10 @@ def end_of(length: str | None, until: str | None, moment: datetime) -> datetime 
             return None
     except OverflowError:
         bad("--for" if until is None else "--until", "that is beyond the end of the calendar")
+    if until is None and end - moment < SHORTEST:
+        bad("--for", f"{length} is over before it begins: give 1s or more")
     if end <= moment:
-        bad(
-            "--for" if until is None else "--until",
-            f"{until or length!r} ends nothing: it is not in the future",
-        )
+        bad("--until", f"{until!r} ends nothing: it is not in the future")
     return end
 
 
