@@ -19,7 +19,6 @@ from tocsin.runs import Outcome, ProcessFacts, Verdict
 from tocsin.store import journal
 from tocsin.store.once import Holder
 
-
 HERE = process_facts(os.getpid())
 ABOVE = process_facts(os.getppid())  # another process that lives
 GONE = replace(HERE, started=1)  # one that had this pid before

@@ -136,8 +136,8 @@ def rm(
     for row in rows:
         if row.origin is RowOrigin.FILE:
             render.say(
-                f"{row.spec.name} came from {session.paths.config}: while it is there, it will be added again, "
-                "armed anew: what switched it off, its budget's or another reason, and what it has spent are gone"
+                f"{row.spec.name} came from {session.paths.config}: while it is there, it will be added "
+                "again, armed anew: what had switched it off (its budget, say) and what it has spent are gone"
             )
 
 
