@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,16 @@ def test_a_panic_is_written_down_and_says_how_to_go_on(home: Home) -> None:
     done = home.tocsin("panic")
     assert (done.returncode, living(home)) == (0, []), done.stderr
     assert [one["reason"] for one in home.json("events")] == ["panic"]
+
+
+def test_a_panic_beside_an_engine_that_hangs_while_it_writes_says_that_nothing_is_done(home: Home) -> None:
+    assert home.engine is not None
+    with closing(sqlite3.connect(home.path / "tocsin.db", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        done = home.tocsin("panic")
+    assert (done.returncode, done.stdout) == (5, ""), done.stderr
+    assert "nothing is paused or stopped" in done.stderr
+    assert f"`kill -9 {home.engine.pid}`, then `tocsin panic` again" in done.stderr
 
 
 def test_an_engine_that_comes_back_stops_what_the_panic_asked_for(home: Home) -> None:
