@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tocsin.cli.once import begin, end, kept
+from tocsin.cli.once import begin, end, give_up, kept
 from tocsin.cli.session import session_from
 from tocsin.engine.runners.jsontext import UnwritableValue, compact
 from tocsin.errors import TocsinError
@@ -23,14 +23,19 @@ def once(key: str, function: Callable[..., Any], *args: Any) -> Any:
 
     Kept are JSON values of at most 64 KiB; of anything else it is only known that it was done, and later
     calls under this key return None. When the function raises, it is not done. Raises TocsinError:
-    BadRequest outside of a run or for a bad key, Refused while another run is at this key.
+    BadRequest outside of a run or for a bad key, Refused while another process, another thread of this one,
+    or `function` itself is at this key.
     """
     session = session_from(None, None)
     step = aside(lambda: begin(session, key))
     if not step.first:
         return step.result
-    found = function(*args)
-    aside(lambda: end(session, step, text_of(found)))
+    try:
+        found = function(*args)
+        aside(lambda: end(session, step, text_of(found)))
+    except BaseException:
+        aside(lambda: give_up(session, step))
+        raise
     return found
 
 

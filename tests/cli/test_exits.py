@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.calling import Home
 from tocsin.cli import exits
+from tocsin.cli.link import NoAnswer
 from tocsin.engine.verbs import error_document, error_of
 from tocsin.errors import (
     Ambiguous,
@@ -30,6 +31,7 @@ ERRORS = [
     (ConfigInvalid([Problem(path="f", line=1, key="k", message="m")]), 4),
     (InvalidSchedule("cron: never"), 4),
     (EngineUnreachable("gone"), 5),
+    (NoAnswer("silent"), 5),
     (LockHeld(home=Path("/h"), pid=1), 5),
     (Refused("no"), 6),
     (exits.TimedOut("late"), 7),

@@ -173,6 +173,64 @@ def test_python_programs_have_the_same(steps: Home, tmp_path: Path) -> None:
     assert fire(steps, script + " async")[1] == f"True {value} []\n"
 
 
+def test_of_several_at_once_within_a_run_one_does_it(steps: Home) -> None:
+    here = steps.path.parent
+    (here / "step").write_text(f"echo ran >> {here}/ran; while [ ! -e {here}/refused ]; do sleep 0.05; done")
+    (here / "ask").write_text(
+        f"{sys.executable} -m tocsin once mail -- sh {here}/step\n"
+        f'code=$?; echo "code $code"; [ $code = 0 ] || touch {here}/refused'
+    )
+    fired, log = fire(steps, f"printf '1\\n2\\n3\\n' | xargs -P3 -I{{}} sh {here}/ask")
+    assert (fired["state"], ran(steps)) == ("succeeded", 1)
+    assert sorted(line for line in log.splitlines() if "code" in line) == ["code 0", "code 6", "code 6"]
+    assert log.count(" of this run: try again when it has ended") == 2
+
+
+def test_a_step_that_was_killed_is_free_at_once(steps: Home) -> None:
+    here = steps.path.parent
+    (here / "step").write_text(f"echo ran >> {here}/ran; [ -e {here}/killed ] || kill -9 $PPID")
+    once = f"{sys.executable} -m tocsin once mail -- sh {here}/step"
+    fired, log = fire(steps, f"{once}; touch {here}/killed; {once}")
+    assert (fired["state"], ran(steps)) == ("succeeded", 2), log
+
+
+AT_ONCE = """
+import threading
+from tocsin.run import TocsinError, once
+begun, asked = threading.Event(), threading.Event()
+def send():
+    begun.set()
+    asked.wait(30)
+    try:
+        once("mail", print, "called by itself")
+    except TocsinError as error:
+        return "refused" if "of this run" in str(error) else str(error)
+worker = threading.Thread(target=lambda: print(once("mail", send)))
+worker.start()
+begun.wait(30)
+try:
+    once("mail", print, "called by another thread")
+except TocsinError as error:
+    print(type(error).__name__, error)
+asked.set()
+worker.join()
+try:
+    once("broken", lambda: 1 / 0)
+except ZeroDivisionError:
+    print(once("broken", int, 5))
+"""
+
+
+def test_threads_and_recursion_are_refused_and_what_failed_may_be_asked_again(
+    steps: Home, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(AT_ONCE)
+    _, log = fire(steps, f"{sys.executable} {tmp_path}/program.py")
+    first, *others = log.splitlines()
+    assert "'mail' is being done by process " in first
+    assert others == ["refused", "5"]
+
+
 def test_python_programs_outside_of_a_run_are_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TOCSIN_RUN_ID", raising=False)
     with pytest.raises(BadRequest, match="once works inside of a run") as caught:

@@ -67,7 +67,8 @@ class TestPause:
         [
             ([], "give names, --tag or --all"),
             (["brief", "--all"], "give names, --tag or --all"),
-            (["brief", "--for", "0s"], "not in the future"),
+            (["brief", "--for", "0s"], "--for: 0s is over before it begins"),
+            (["brief", "--for", "1ms"], "--for: 1ms is over before it begins"),
             (["brief", "--for", "soon"], "--for"),
             (["brief", "--for", "9999999d"], "--for"),
             (["brief", "--until", PAST], "not in the future"),

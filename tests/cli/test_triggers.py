@@ -188,7 +188,9 @@ def test_an_address_that_only_an_engine_will_know(home: Home) -> None:
 def test_rm_removes_by_name_and_by_tag(home: Home) -> None:
     home.ok("add", "mine", "--workflow", "hello", "--tag", "t")
     home.ok("add", "yours", "--workflow", "hello", "--tag", "t")
-    assert home.ok("rm", "hello", "--json").json == ["hello"]
+    removed = home.ok("rm", "hello", "--json")
+    assert removed.json == ["hello"]
+    assert "will be added again, armed anew: what had switched it off (its budget, say)" in removed.err
     assert home.ok("rm", "--tag", "t").out == "removed mine\nremoved yours\n"
     assert names(home.ok("list", "--json").json) == ["brief", "fails", "hook", "slow"]
 

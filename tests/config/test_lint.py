@@ -185,3 +185,14 @@ def test_a_warning_about_a_default_is_given_once_and_there(tmp_path: Path) -> No
     text += "".join(f'[triggers.t{n}]\nworkflow = "w"\nmanual = true\n' for n in range(3))
     [warning] = loaded(tmp_path, text).warnings
     assert (warning.line, warning.key) == (3, "defaults.disable_after")
+
+
+def test_a_limit_that_holds_up_others_of_its_lane(tmp_path: Path) -> None:
+    text = WORKFLOW
+    for name, keys in (("a", 'serialize_key = "k"\nmax_runs_per_hour = 1'), ("b", ""), ("c", "")):
+        text += f'[triggers.{name}]\nworkflow = "w"\nmanual = true\n{keys}\n'
+    assert warned(tmp_path, text) == []
+    shared = text.replace('"w"\nmanual = true\n\n', '"w"\nmanual = true\nserialize_key = "k"\n')
+    assert warned(tmp_path, shared) == [
+        "triggers.a.max_runs_per_hour: while it waits for this, b, c wait too: they share serialize_key 'k'"
+    ]

@@ -118,7 +118,7 @@ def test_a_cancel_after_the_engine_died_is_kept_for_the_next_one(home: Home) -> 
     id_ = running(home, "sleep", processes=1)
     home.kill()
     done = home.tocsin("cancel", id_)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert (done.returncode, done.stdout) == (5, ""), done.stderr
     assert "the engine that ran it is gone; `tocsin up`" in done.stderr
     assert home.json("event", id_)["state"] == "claimed"
 

@@ -59,6 +59,7 @@ def test_a_null_state_is_present(file: Path) -> None:
         ('{"a":1e999}', "holds a number that is out of range"),
         ('{"cost_usd":1e999}', "holds a number that is out of range"),
         ('{"cost_usd":"1"}', "has a `cost_usd` that is not a number of 0 or more"),
+        ('{"cost_usd":null}', "has a `cost_usd` that is not a number of 0 or more"),
         ('{"cost_usd":true}', "has a `cost_usd` that is not a number of 0 or more"),
         ('{"cost_usd":-0.5}', "has a `cost_usd` that is not a number of 0 or more"),
         ('{"cost_usd":%s}' % ("9" * 400), "has a `cost_usd` of more than a billion dollars"),

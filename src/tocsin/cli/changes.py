@@ -136,7 +136,8 @@ def rm(
     for row in rows:
         if row.origin is RowOrigin.FILE:
             render.say(
-                f"{row.spec.name} came from {session.paths.config}: while it is there, it will be added again"
+                f"{row.spec.name} came from {session.paths.config}: while it is there, it will be added "
+                "again, armed anew: what had switched it off (its budget, say) and what it has spent are gone"
             )
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BEYOND_GRACE_S: Final = (
     15.0  # a run that ignores TERM has its kill_grace (10 s unless set) after the engine's
 )
+ANSWER_S: Final = 10.0  # that it is to stop needs no writing: one that is silent for longer hangs
 LOOK_S: Final = 0.05
 
 
@@ -64,12 +65,14 @@ def down(
     engine = engine_of(session)
     if engine is None:
         raise EngineUnreachable(f"no engine is running on {session.paths.home}")
+    hurry = "`tocsin down --now` hurries it"
     try:
-        ask(session, engine, "stop", {"now": at_once})
+        ask(session, engine, "stop", {"now": at_once}, within_s=ANSWER_S)
     except EngineUnreachable as error:
         render.say(f"{error}; sending TERM")
         terminate(engine.pid)
-    asyncio.run(gone(session, engine, patience_s(session)))
+        hurry = f"`kill -9 {engine.pid}` ends it, and what it runs is stopped by the next `tocsin up`"
+    asyncio.run(gone(session, engine, patience_s(session), hurry))
     render.say(f"stopped (process {engine.pid})")
 
 
@@ -90,16 +93,13 @@ def patience_s(session: Session) -> float:
     return settings.shutdown_grace.total_seconds() + BEYOND_GRACE_S
 
 
-async def gone(session: Session, engine: Holder, patience: float) -> None:
+async def gone(session: Session, engine: Holder, patience: float, hurry: str) -> None:
     """Wait until this engine has let go of the lock. Raises TimedOut."""
     for _ in range(round(patience / LOOK_S)):
         if not holds(session, engine):
             return
         await asyncio.sleep(LOOK_S)
-    raise TimedOut(
-        f"the engine (process {engine.pid}) is still stopping after {patience:.0f}s; "
-        "`tocsin down --now` hurries it"
-    )
+    raise TimedOut(f"the engine (process {engine.pid}) is still stopping after {patience:.0f}s; {hurry}")
 
 
 def holds(session: Session, engine: Holder) -> bool:

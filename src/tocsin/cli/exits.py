@@ -41,6 +41,7 @@ CODES: Final[Mapping[str, int]] = {
     "InvalidSchedule": CONFIG,
     "LockHeld": UNREACHABLE,
     "EngineUnreachable": UNREACHABLE,
+    "NoAnswer": UNREACHABLE,
     "Refused": REFUSED,
     "BindingMismatch": REFUSED,
     "TimedOut": TIMED_OUT,

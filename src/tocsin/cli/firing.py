@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any
+import time
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from tocsin.cli import documents, exits, render
-from tocsin.cli.link import call, engine_of
+from tocsin.cli.link import TIMEOUT_S, NoAnswer, call, engine_of
 from tocsin.cli.options import JsonFlag, Name, Payload, bad, duration, payload
 from tocsin.cli.output import print_log
 from tocsin.cli.reading import event_called, read, read_if_any
@@ -22,6 +23,9 @@ from tocsin.runs import RunState
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx
+
+
+SHORTEST_S: Final = 1.0  # for the engine to record it: a shorter limit is one on the run
 
 
 def fire(
@@ -47,17 +51,28 @@ def fire(
     limit_s = None if timeout is None else duration("--timeout", timeout).total_seconds()
     arguments = {"name": name, "payload": payload(given), "key": key, "cause": cause(session)}
     take_over_once(session)
-    fired = fired_by(session, arguments)
+    asked_at = time.monotonic()
+    fired = fired_by(session, arguments, limit_s)
     if wait:
-        finish(session, fired, limit_s, as_json=as_json)
+        left_s = None if limit_s is None else max(0.0, limit_s - (time.monotonic() - asked_at))
+        finish(session, fired, left_s, as_json=as_json)
     else:
         show(standing(session, fired), as_json=as_json)
 
 
-def fired_by(session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The verb's answer. For a trigger that nobody knows it is said when the file has it."""
+def fired_by(session: Session, arguments: dict[str, Any], limit_s: float | None) -> dict[str, Any]:
+    """The verb's answer. For a trigger that nobody knows it is said when the file has it.
+
+    Raises TimedOut when the engine does not answer in time.
+    """
+    within_s = TIMEOUT_S if limit_s is None else max(limit_s, SHORTEST_S)
     try:
-        answer: dict[str, Any] = call(session, "fire", arguments)
+        answer: dict[str, Any] = call(session, "fire", arguments, within_s=within_s)
+    except NoAnswer as error:
+        render.say(f"it may still record the event: `tocsin events {arguments['name']}`")
+        if limit_s is None:
+            raise
+        raise exits.TimedOut(str(error)) from error
     except TocsinError as error:
         if exits.code_of(error) == exits.NOT_FOUND and is_in_file(session, arguments["name"]):
             render.say(f"{session.paths.config} has it, but it is not applied yet: `tocsin apply`")

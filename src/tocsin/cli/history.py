@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tocsin.cli import documents, render
+from tocsin.cli.behind import ahead_of, told
 from tocsin.cli.following import Follower, follow
 from tocsin.cli.options import JsonFlag, Limit, OptionalName, Since, bad, one_of
 from tocsin.cli.options import since as since_
@@ -114,8 +115,10 @@ def event(
 
     Example: tocsin event evt_0198c2
     """
-    row, arrived, runs, entries = read(session_of(context), lambda tx: story(tx, id_))
-    trace = trace_of(row, arrived, runs, entries)
+    row, arrived, runs, entries, head = read(session_of(context), lambda tx: story(tx, id_))
+    trace, moment = trace_of(row, arrived, runs, entries), now()
+    if head is not None:
+        trace.append({"at": rfc3339(moment), "what": "waits behind", "reason": told(head, moment)})
     if as_json:
         more: dict[str, Json] = {
             "envelope": arrived.envelope if arrived.pruned_at is None else None,
@@ -124,15 +127,16 @@ def event(
         }
         render.document(documents.event(row) | more)
     else:
-        show_event(row, arrived, trace)
+        show_event(row, arrived, trace, head, moment)
 
 
-def story(tx: Tx, text: str) -> tuple[Event, Delivered, list[Run], list[Entry]]:
-    """Everything that is known of an event."""
+def story(tx: Tx, text: str) -> tuple[Event, Delivered, list[Run], list[Entry], Event | None]:
+    """Everything that is known of an event, and the one that it waits behind."""
     from tocsin.store import journal, ledger, runs
 
     row = event_called(tx, text)
-    return row, ledger.delivery_of(tx, row.id), runs.of_event(tx, row.id), journal.of_event(tx, row.id)
+    entries, head = journal.of_event(tx, row.id), ahead_of(tx, row)
+    return row, ledger.delivery_of(tx, row.id), runs.of_event(tx, row.id), entries, head
 
 
 def trace_of(
@@ -153,9 +157,10 @@ def trace_of(
     return [{"at": rfc3339(at), "what": what, "reason": reason or None} for at, what, reason in steps]
 
 
-def show_event(row: Event, arrived: Delivered, trace: list[dict[str, Json]]) -> None:
-    moment = now()
-    render.facts(event_facts(row, moment))
+def show_event(
+    row: Event, arrived: Delivered, trace: list[dict[str, Json]], head: Event | None, moment: datetime
+) -> None:
+    render.facts([*event_facts(row, moment), ("behind", None if head is None else told(head, moment))])
     render.line("\ntrace")
     for step in trace:
         reason = f": {step['reason']}" if step["reason"] else ""

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from typing import IO, Annotated, Final, TextIO
 
 import typer
@@ -48,7 +49,7 @@ class Step:
 def begin(session: Session, key: str, *, done: bool = False) -> Step:
     """Ask whether a step is still to be done. done: it is with that.
 
-    Raises BadRequest outside of a run and for a bad key, Refused while another run is at it.
+    Raises BadRequest outside of a run and for a bad key, Refused while another process is at it.
     """
     from tocsin.engine.once import checked
     from tocsin.engine.runners.environment import RUN_ID
@@ -61,14 +62,28 @@ def begin(session: Session, key: str, *, done: bool = False) -> Step:
         )
     if run_id == TEST_RUN:
         return Step(key=key, run_id=run_id, first=True, doer=run_id)
-    answer = call(session, "once_begin", {"run_id": run_id, "key": key, "done": done})
+    answer = call(session, "once_begin", {**holder(run_id), "key": key, "done": done})
     return Step(key=key, run_id=run_id, first=answer["first"], doer=answer["run_id"], result=answer["result"])
 
 
 def end(session: Session, step: Step, result: str | None) -> None:
     """The step is done. result: JSON, None where nothing is to be kept. Raises as the verb does."""
     if step.run_id != TEST_RUN:
-        call(session, "once_end", {"run_id": step.run_id, "key": step.key, "result": result})
+        call(session, "once_end", {**holder(step.run_id), "key": step.key, "result": result})
+
+
+def give_up(session: Session, step: Step) -> None:
+    """The step was not done. What cannot be told now shows when this process ends."""
+    if step.run_id != TEST_RUN:
+        with suppress(TocsinError):
+            call(session, "once_give_up", {**holder(step.run_id), "key": step.key})
+
+
+def holder(run_id: str) -> dict[str, Json]:
+    """Who asks, as the verbs want it: this process."""
+    from tocsin.engine.runners.process import process_facts
+
+    return {"run_id": run_id, **asdict(process_facts(os.getpid()))}
 
 
 def kept(printed: bytes) -> str | None:
@@ -96,7 +111,7 @@ def once(
 
     Runs COMMAND and exits as it does; 0 makes KEY done, with what it printed as result if that is one JSON
     value. When KEY is done already, prints that result and exits 0. Without COMMAND exits 0 the first time
-    and 1 from then on. Exits 6 while another run is at KEY.
+    and 1 from then on. Exits 6 while another process is at KEY.
 
     Example: tocsin once "mail-$TOCSIN_EVENT_ID" -- sendmail -t < letter
     """
@@ -127,6 +142,7 @@ def do(session: Session, key: str, command: Sequence[str], *, as_json: bool) -> 
         return exits.OK
     code, printed = run(command, session.environ, sys.stderr if as_json else sys.stdout)
     if code != exits.OK:
+        give_up(session, step)
         return code
     result = kept(printed)
     try:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Annotated, Any
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final
 
 import typer
 
 from tocsin.cli import exits, render
 from tocsin.cli.changes import report
-from tocsin.cli.link import call, engine_of
+from tocsin.cli.link import call, direct, engine_of
 from tocsin.cli.options import JsonFlag, Names, Tag, bad, duration, instant, names_tag_or_all
 from tocsin.cli.session import Session, now, session_of
 from tocsin.cli.times import until as until_
 from tocsin.cli.waiting import until_stopped
-from tocsin.errors import LockHeld
+from tocsin.errors import EngineUnreachable, LockHeld, StoreUnusable
 from tocsin.event import Event, State
 from tocsin.instants import rfc3339
+
+SHORTEST: Final = timedelta(seconds=1)  # of a pause: a shorter one may be past before the engine hears of it
+
+HURRY_S: Final = 5.0  # for the engine to answer a panic: a busy one takes less, and a person waits
 
 All = Annotated[bool, typer.Option("--all", help="Every trigger, also what is switched off.")]
 
@@ -64,11 +68,10 @@ def end_of(length: str | None, until: str | None, moment: datetime) -> datetime 
             return None
     except OverflowError:
         bad("--for" if until is None else "--until", "that is beyond the end of the calendar")
+    if until is None and end - moment < SHORTEST:
+        bad("--for", f"{length} is over before it begins: give 1s or more")
     if end <= moment:
-        bad(
-            "--for" if until is None else "--until",
-            f"{until or length!r} ends nothing: it is not in the future",
-        )
+        bad("--until", f"{until!r} ends nothing: it is not in the future")
     return end
 
 
@@ -103,9 +106,14 @@ def panic(context: typer.Context, as_json: JsonFlag = False) -> None:
     Example: tocsin panic
     """
     session = session_of(context)
-    done: dict[str, Any] = call(session, "panic", {})
+    render.say("pausing every trigger and stopping every run")
+    done, hanging = panicked(session)
     if not as_json:
         render.line(f"paused {done['paused']} trigger{'' if done['paused'] == 1 else 's'}")
+    if hanging is not None:
+        if as_json:
+            render.document(done)
+        raise hanging
     found = stopped(session, done["stopping"]) if done["stopping"] else []
     if as_json:
         render.document(done)
@@ -114,6 +122,29 @@ def panic(context: typer.Context, as_json: JsonFlag = False) -> None:
     render.say("`tocsin resume --all` lets all of it go on")
     if any(event.state is State.CLAIMED for event in found):
         raise typer.Exit(exits.FAILED)
+
+
+def panicked(session: Session) -> tuple[dict[str, Any], EngineUnreachable | None]:
+    """What was done, by the engine or in spite of it; what to say of one that hangs.
+
+    Raises EngineUnreachable when such a one is in the middle of writing.
+    """
+    try:
+        return call(session, "panic", {}, within_s=HURRY_S), None
+    except EngineUnreachable as error:
+        render.say(f"{error}; writing it into the database")
+    try:
+        done: Any = asyncio.run(direct(session, "panic", {}))
+    except StoreUnusable as error:
+        pid = "" if (engine := engine_of(session)) is None else f"`kill -9 {engine.pid}`, then "
+        raise EngineUnreachable(
+            f"nothing is paused or stopped: {error}; {pid}`tocsin panic` again"
+        ) from error
+    engine = engine_of(session)
+    return done, None if engine is None else EngineUnreachable(
+        f"every trigger is paused and every run is to be stopped, but the engine (process {engine.pid}) does "
+        f"not answer: `kill -9 {engine.pid}` and then `tocsin panic` stop what runs"
+    )
 
 
 def stopped(session: Session, ids: Sequence[str]) -> list[Event]:

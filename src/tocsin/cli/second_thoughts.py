@@ -30,7 +30,7 @@ def cancel(context: typer.Context, given: Events, as_json: JsonFlag = False) -> 
     """Drop events that wait, stop the runs of those that run, and wait until they are stopped.
 
     Nothing of them is tried again, nothing counts as a failure, no chain is fired. Exits 6 when one
-    has ended already; then none is changed.
+    has ended already; then none is changed. Exits 5 when the engine is gone before it has stopped one.
 
     Example: tocsin cancel evt_0198c2
     """
@@ -42,7 +42,9 @@ def cancel(context: typer.Context, given: Events, as_json: JsonFlag = False) -> 
         render.document(one_or_all([documents.event(event) for event in found]))
     for event in found:
         tell_cancelled(event, as_json=as_json)
-    if any(event.state not in (State.DROPPED, State.CLAIMED) for event in found):
+    if any(event.state is State.CLAIMED for event in found):
+        raise typer.Exit(exits.UNREACHABLE)
+    if any(event.state is not State.DROPPED for event in found):
         raise typer.Exit(exits.REFUSED)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
@@ -40,10 +40,25 @@ def warnings(configuration: Configuration, *, now: datetime, home: Path) -> list
     for name, spec in configuration.triggers.items():
         workflow = configuration.workflows[spec.workflow]
         found += [fault.under("triggers", name) for fault in _trigger(spec, workflow, now)]
+    found += _held_up(configuration.triggers)
     for name in looping(configuration.triggers.values()):
         message = "its runs lead back to itself through other triggers; the chain is cut where it comes back"
         found.append(_warning("triggers", name, "after", message=message))
     return found
+
+
+def _held_up(triggers: Mapping[str, TriggerSpec]) -> Iterator[Fault]:
+    """Limits of one trigger that others wait for, since the order inside a lane is strict."""
+    for name, spec in triggers.items():
+        key = spec.serialize_key
+        if key is None or spec.max_runs_per_hour is None:
+            continue
+        others = [other for other, its in triggers.items() if its.serialize_key == key and other != name]
+        if others:
+            message = (
+                f"while it waits for this, {', '.join(others)} wait too: they share serialize_key {key!r}"
+            )
+            yield _warning("triggers", name, "max_runs_per_hour", message=message)
 
 
 def _engine(engine: EngineSettings) -> Iterator[Fault]:

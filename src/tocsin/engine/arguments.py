@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tocsin.errors import BadRequest
 
 Arguments: TypeAlias = Mapping[str, Any]
+MOST: Final = 2**63  # a column of SQLite holds no larger number
 
 
 def text(arguments: Arguments, key: str) -> str:
@@ -27,6 +28,14 @@ def flag(arguments: Arguments, key: str) -> bool:
     if not isinstance(value, bool | None):
         raise BadRequest(f"{key}: expected true or false, got {value!r}")
     return value is True
+
+
+def number(arguments: Arguments, key: str) -> int:
+    """A whole number of 0 or more, as the database holds them, that has to be there. Raises BadRequest."""
+    value = arguments.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MOST:
+        raise BadRequest(f"{key}: expected a whole number of 0 or more, got {value!r}")
+    return value
 
 
 def optional(arguments: Arguments, key: str) -> str | None:

@@ -1,6 +1,7 @@
-"""What a run does only once, so that a later attempt can leave it out: the verbs `once_begin`, `once_end`.
+"""What a run does only once, so that a later attempt can leave it out: `once_begin`, `once_end` and so on.
 
-Kept per trigger and key. Between the beginning and the end of a step its run may die: whoever comes next
+Kept per trigger and key. Who is at a step is a process of a run: of several that ask at once one has it.
+Between the beginning and the end of a step its run may die: whoever comes next
 does the step again, so that it is done at least once, and exactly once unless a crash comes in between.
 """
 
@@ -11,12 +12,14 @@ from datetime import datetime
 from typing import Final
 
 from tocsin.engine.runners.outputs import read_state
+from tocsin.engine.runners.process import lives
 from tocsin.errors import BadRequest, NotFound, Refused
 from tocsin.registration import Json
 from tocsin.runs import Run, RunState
 from tocsin.seams import Clock
 from tocsin.store import journal, once, runs
 from tocsin.store.connection import Store, Tx
+from tocsin.store.once import Deed, Holder
 
 LONGEST: Final = 200  # characters of a key: room for two ids and a word, and an index stays small
 
@@ -37,55 +40,69 @@ class Once:
         self._store = store
         self._clock = clock
 
-    async def begin(self, run_id: str, key: str, *, done: bool) -> Turn:
+    async def begin(self, holder: Holder, key: str, *, done: bool) -> Turn:
         """Ask whether the step is still to be done, and begin it if so. done: it is done with that.
 
         Raises BadRequest for a key that cannot be kept, NotFound for an unknown run, and Refused for a
-        run that has ended, or while another run is at this step.
+        run that has ended, or while another process is at this step.
         """
         checked(key)
         now = self._clock.now()
-        return await self._store.write(lambda tx: begun(tx, run_id, key, done=done, now=now))
+        return await self._store.write(lambda tx: begun(tx, holder, key, done=done, now=now))
 
-    async def end(self, run_id: str, key: str, *, result: str | None) -> None:
+    async def end(self, holder: Holder, key: str, *, result: str | None) -> None:
         """The step is done. result: JSON, at most 64 KiB of it, None for none.
 
-        Raises BadRequest, NotFound, and Refused when this run is no longer at the step.
+        Raises BadRequest, NotFound, and Refused when this process is no longer at the step.
         """
         kept, now = None if result is None else read_state(result.encode()), self._clock.now()
-        await self._store.write(lambda tx: ended(tx, run_id, key, kept, now))
+        await self._store.write(lambda tx: ended(tx, holder, key, kept, now))
+
+    async def give_up(self, holder: Holder, key: str) -> None:
+        """The step was not done: whoever asks next does it. Raises NotFound."""
+
+        def step(tx: Tx) -> None:
+            once.give_up(tx, run_called(tx, holder.run_id).registration_id, key, holder=holder)
+
+        await self._store.write(step)
 
 
-def begun(tx: Tx, run_id: str, key: str, *, done: bool, now: datetime) -> Turn:
-    run = run_called(tx, run_id)
+def begun(tx: Tx, holder: Holder, key: str, *, done: bool, now: datetime) -> Turn:
+    run = run_called(tx, holder.run_id)
     if run.state is not RunState.RUNNING:
-        raise Refused(f"{run_id} has ended ({run.state}): nothing is done on its behalf any more")
+        raise Refused(f"{run.id} has ended ({run.state}): nothing is done on its behalf any more")
     deed = once.find(tx, run.registration_id, key)
     if deed is not None and deed.is_done:
-        note(tx, run, "left out", f"{key}: done by {deed.run_id}", now)
-        return Turn(first=False, run_id=deed.run_id, result=deed.result)
-    if deed is not None and deed.run_id != run_id:
-        refuse_busy(tx, deed, key)
-        note(tx, run, "taken over", f"{key}: {deed.run_id} ended without finishing it", now)
-    once.begin(tx, run.registration_id, key, run_id=run_id, now=now)
+        note(tx, run, "left out", f"{key}: done by {deed.holder.run_id}", now)
+        return Turn(first=False, run_id=deed.holder.run_id, result=deed.result)
+    if deed is not None:
+        refuse_busy(tx, deed, key, run)
+        note(tx, run, "taken over", f"{key}: {named(deed, run)} ended without finishing it", now)
+    once.begin(tx, run.registration_id, key, holder=holder, now=now)
     if done:
-        once.end(tx, run.registration_id, key, run_id=run_id, result=None, now=now)
-    return Turn(first=True, run_id=run_id)
+        once.end(tx, run.registration_id, key, holder=holder, result=None, now=now)
+    return Turn(first=True, run_id=run.id)
 
 
-def ended(tx: Tx, run_id: str, key: str, result: Json, now: datetime) -> None:
-    run = run_called(tx, run_id)
-    if not once.end(tx, run.registration_id, key, run_id=run_id, result=result, now=now):
+def ended(tx: Tx, holder: Holder, key: str, result: Json, now: datetime) -> None:
+    run = run_called(tx, holder.run_id)
+    if not once.end(tx, run.registration_id, key, holder=holder, result=result, now=now):
         deed = once.find(tx, run.registration_id, key)
-        who = "nobody has begun it" if deed is None else f"{deed.run_id} has it"
-        raise Refused(f"{key!r} is not at this run's hands any more: {who}")
+        who = "nobody has begun it" if deed is None else f"{named(deed, run)} has it"
+        raise Refused(f"{key!r} is not at this process's hands any more: {who}")
 
 
-def refuse_busy(tx: Tx, deed: once.Deed, key: str) -> None:
-    """Raises Refused while the other run has not ended; one that is forgotten has."""
-    other = runs.by_id(tx, deed.run_id)
-    if other is not None and other.state is RunState.RUNNING:
-        raise Refused(f"{key!r} is being done by {deed.run_id}, which has not ended: try again when it has")
+def refuse_busy(tx: Tx, deed: Deed, key: str, run: Run) -> None:
+    """Raises Refused while the process that is at it lives and its run goes on; a forgotten run does not."""
+    its = run if deed.holder.run_id == run.id else runs.by_id(tx, deed.holder.run_id)
+    if its is not None and its.state is RunState.RUNNING and lives(deed.holder.process):
+        raise Refused(f"{key!r} is being done by {named(deed, run)}: try again when it has ended")
+
+
+def named(deed: Deed, run: Run) -> str:
+    """Who is at it, as one run sees it."""
+    whose = "this run" if deed.holder.run_id == run.id else deed.holder.run_id
+    return f"process {deed.holder.process.pid} of {whose}"
 
 
 def checked(key: str) -> None:

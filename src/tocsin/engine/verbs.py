@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from tocsin.engine.arguments import Arguments, event_ids, flag, instant, names, optional, text
 from tocsin.engine.configuring import Applied
 from tocsin.engine.controls import Controls
+from tocsin.engine.once_verbs import once_begin, once_end, once_give_up
 from tocsin.errors import BadRequest, ConfigInvalid, Problem, Refused, TocsinError
 from tocsin.event import Cause, Event
 from tocsin.registration import Json
@@ -134,20 +135,6 @@ async def replay(controls: Controls, arguments: Arguments) -> Json:
     return [{"event_id": event.id, "replay_of": event.replay_of} for event in made]
 
 
-async def once_begin(controls: Controls, arguments: Arguments) -> Json:
-    """run_id, key, done -> first, run_id, result."""
-    run_id, key = text(arguments, "run_id"), text(arguments, "key")
-    turn = await controls.once.begin(run_id, key, done=flag(arguments, "done"))
-    return {"first": turn.first, "run_id": turn.run_id, "result": turn.result}
-
-
-async def once_end(controls: Controls, arguments: Arguments) -> Json:
-    """run_id, key, result (JSON text) -> {}."""
-    run_id, key = text(arguments, "run_id"), text(arguments, "key")
-    await controls.once.end(run_id, key, result=optional(arguments, "result"))
-    return {}
-
-
 async def gc(controls: Controls, _arguments: Arguments) -> Json:
     """-> payloads, runs, logs, events, deliveries, hashes, journal, bytes; more: whether to ask again."""
     loaded = controls.configuring.load()  # a file with mistakes says nothing about it
@@ -175,6 +162,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "replay": replay,
     "once_begin": once_begin,
     "once_end": once_end,
+    "once_give_up": once_give_up,
     "gc": gc,
 }
 

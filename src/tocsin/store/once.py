@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from tocsin.instants import microseconds
 from tocsin.registration import Json
+from tocsin.runs import ProcessFacts
 from tocsin.store.columns import dump, load
 from tocsin.store.connection import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
-    """What stands under a key. run_id: the run that began it last. result: None while there is none."""
+class Holder:
+    """Who is at a step: a process of a run."""
 
     run_id: str
+    process: ProcessFacts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """What stands under a key. holder: who began it last. result: None while there is none."""
+
+    holder: Holder
     is_done: bool
     result: Json
 
@@ -25,23 +34,44 @@ def find(tx: Tx, registration_id: str, key: str) -> Deed | None:
     row = tx.one("once.find", registration_id=registration_id, key=key)
     if row is None:
         return None
-    return Deed(run_id=row["run_id"], is_done=row["done_at"] is not None, result=load(row["result"]))
+    process = ProcessFacts(pid=row["pid"], started=row["started"], boot_id=row["boot_id"])
+    holder = Holder(run_id=row["run_id"], process=process)
+    return Deed(holder=holder, is_done=row["done_at"] is not None, result=load(row["result"]))
 
 
-def begin(tx: Tx, registration_id: str, key: str, *, run_id: str, now: datetime) -> None:
-    """A run begins it, also in the place of one that has not come to its end."""
-    tx.run("once.begin", registration_id=registration_id, key=key, run_id=run_id, now=microseconds(now))
+def begin(tx: Tx, registration_id: str, key: str, *, holder: Holder, now: datetime) -> None:
+    """A process begins it, also in the place of one that has not come to its end."""
+    tx.run(
+        "once.begin",
+        registration_id=registration_id,
+        key=key,
+        run_id=holder.run_id,
+        now=microseconds(now),
+        **asdict(holder.process),
+    )
 
 
-def end(tx: Tx, registration_id: str, key: str, *, run_id: str, result: Json, now: datetime) -> bool:
-    """It is done. False when this run did not begin it, or it was done before."""
+def end(tx: Tx, registration_id: str, key: str, *, holder: Holder, result: Json, now: datetime) -> bool:
+    """It is done. False when this process did not begin it, or it was done before."""
     kept = None if result is None else dump(result)
     changed = tx.run(
         "once.end",
         registration_id=registration_id,
         key=key,
-        run_id=run_id,
+        run_id=holder.run_id,
         result=kept,
         now=microseconds(now),
+        **asdict(holder.process),
     )
     return changed == 1
+
+
+def give_up(tx: Tx, registration_id: str, key: str, *, holder: Holder) -> None:
+    """It was not done; nothing changes when this process is not at it."""
+    tx.run(
+        "once.give_up",
+        registration_id=registration_id,
+        key=key,
+        run_id=holder.run_id,
+        **asdict(holder.process),
+    )

@@ -102,7 +102,8 @@ def _parse(line: bytes) -> Mapping[str, Json]:
     found = _sound(line)
     if not isinstance(found, dict):
         raise _BadLine("is not a JSON object")
-    _check_cost(found.get("cost_usd"))
+    if "cost_usd" in found:
+        _check_cost(found["cost_usd"])
     return found
 
 
@@ -172,8 +173,6 @@ def _check_text(found: Json) -> None:
 
 
 def _check_cost(cost: Json) -> None:
-    if cost is None:
-        return
     if isinstance(cost, bool) or not isinstance(cost, int | float) or cost < 0:
         raise _BadLine("has a `cost_usd` that is not a number of 0 or more")
     if cost > MOST_USD:

@@ -182,6 +182,14 @@ def process_facts(pid: int) -> ProcessFacts:
     return ProcessFacts(pid=pid, started=_start_ticks(pid), boot_id=_boot_id())
 
 
+def lives(process: ProcessFacts) -> bool:
+    """Whether this process still runs: it, not a later one with its pid."""
+    try:
+        return runs(process.pid) and process_facts(process.pid) == process
+    except psutil.NoSuchProcess:
+        return False
+
+
 def _start_ticks(pid: int) -> int:
     """Field 22 of proc(5)'s stat: psutil's time moves with the wall clock, these ticks do not."""
     try:

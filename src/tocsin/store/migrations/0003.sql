@@ -68,6 +68,10 @@ CREATE TABLE once (
   registration_id TEXT NOT NULL REFERENCES registrations (id),
   key TEXT NOT NULL,
   run_id TEXT NOT NULL,
+  -- The process that is at it, told from a later one with its pid by when it started.
+  pid INTEGER NOT NULL,
+  started INTEGER NOT NULL,
+  boot_id TEXT NOT NULL,
   result TEXT CHECK (result IS NULL OR json_valid(result)),
   began_at INTEGER NOT NULL,
   done_at INTEGER,
