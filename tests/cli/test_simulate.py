@@ -67,7 +67,7 @@ def test_gaps_tell_when_why_and_at_what_cost(home: Home) -> None:
     [found] = home.ok("gaps", "--json").json
     assert (found["cause"], found["seconds"], found["evidence"]) == ("asleep", 28800.0, "slept")
     assert found["cost"] == [{"registration": "brief", "planned": 3, "events": 1, "skipped": 0}]
-    assert "brief 3 (1 event)" in home.ok("gaps").out
+    assert "brief 3 (1 fire)" in home.ok("gaps").out
     assert home.ok("gaps", "--last", "1h", "--json").json == []
     assert "no gap in the last 1h" in home.ok("gaps", "--last", "1h").err
 
