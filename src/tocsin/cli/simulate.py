@@ -20,7 +20,8 @@ from tocsin.registration import Json, Registration
 from tocsin.runs import RunState
 
 if TYPE_CHECKING:
-    from tocsin.simulation import Nights, Step
+    from tocsin.nights import Nights
+    from tocsin.simulation import Step
     from tocsin.store.connection import Tx
 
 AHEAD: Final = "7d"
@@ -78,7 +79,7 @@ def nights_of(session: Session, text: str | None) -> Nights | None:
     """`--sleep`, in the machine's zone."""
     if text is None:
         return None
-    from tocsin.simulation import Nights
+    from tocsin.nights import Nights
     from tocsin.zones import zone
 
     found = NIGHT.fullmatch(text)
