@@ -69,7 +69,7 @@ def next_(
     elif chosen:
         show(chosen, None if from_ else moment)
     else:
-        render.say(nothing(row, moment, within))
+        render.say(nothing(row, moment, within, is_bare=cron is not None))
 
 
 def until_(found: Iterator[Forecast], until: datetime | None) -> Iterator[Forecast]:

@@ -8,18 +8,23 @@ from typing import Final
 from tocsin.cli.times import until
 from tocsin.registration import Registration
 
-ALL: Final = "nothing is planned: `tocsin list` shows which triggers have a schedule and are on"
+LIST: Final = "`tocsin list` shows which triggers have a schedule and are on"
 
 
-def nothing(row: Registration | None, moment: datetime, within: str | None) -> str:
-    """row: the trigger that was asked about, None for all. within: how far ahead, as it was typed."""
+def nothing(row: Registration | None, moment: datetime, within: str | None, *, is_bare: bool = False) -> str:
+    """row: the trigger that was asked about, None for all. within: how far ahead, as it was typed.
+
+    is_bare: an expression was asked about, no trigger.
+    """
     why = None if row is None else standstill(row, moment)
     if why is not None:
         return why
-    if within is not None:
-        what = "nothing" if row is None else f"nothing of {row.spec.name}"
-        return f"{what} is planned within {within}: a longer time may show more"
-    return ALL if row is None else f"nothing is planned: {row.spec.name} has no time left to fire"
+    within = "" if within is None else f" within {within}"
+    if row is None:
+        return f"nothing is planned{within}: {'a longer time may show more' if is_bare else LIST}"
+    if within:
+        return f"nothing of {row.spec.name} is planned{within}: a longer time may show more"
+    return f"nothing is planned: {row.spec.name} has no time left to fire"
 
 
 def standstill(row: Registration, moment: datetime) -> str | None:

@@ -42,7 +42,7 @@ def simulate(
     length: Annotated[str, typer.Option("--for", metavar="D", help="How far ahead.")] = AHEAD,
     sleep: Annotated[
         str | None,
-        typer.Option(metavar="HH:MM-HH:MM", help="It sleeps then, each day, in the machine's time zone."),
+        typer.Option(metavar="HH:MM-HH:MM", help="When it sleeps each day, in the machine's time zone."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
