@@ -103,7 +103,26 @@ def test_one_trigger_and_a_limit_of_time(home: Home) -> None:
 def test_what_is_off_or_has_no_schedule_is_not_planned(home: Home) -> None:
     home.ok("disable", "brief")
     assert home.ok("next", "brief", "--json").json == []
-    assert "nothing is planned" in home.ok("next", "hello").err
+    assert "brief is off (user)" in home.ok("next", "brief").err
+    assert "hello has no schedule, its source is manual" in home.ok("next", "hello").err
+
+
+def test_why_nothing_is_planned_is_said_of_what_was_asked(home: Home) -> None:
+    expression = home.ok("next", "--cron", "0 0 1 1 *", "--from", "2026-02-01T00:00:00Z", "--within", "1d")
+    assert (expression.out, "nothing is planned within 1d" in expression.err) == ("", True)
+    assert "nothing of brief is planned within 1s" in home.ok("next", "brief", "--within", "1s").err
+    home.ok("pause", "brief")
+    assert "brief is paused until `tocsin resume brief`" in home.ok("next", "brief").err
+    home.ok("pause", "brief", "--for", "30d")
+    assert "brief is paused until 20" in home.ok("next", "brief", "--within", "1d").err
+    assert "brief is paused until 20" in home.ok("simulate", "brief", "--for", "1d").err
+
+
+def test_from_another_time_on_nothing_is_said_to_be_ago(bare: Home) -> None:
+    shown = bare.ok("next", "--cron", "0 0 * * *", "--from", "2026-03-01T00:00:00Z", "-n", "1").out
+    assert "ago" not in shown
+    assert shown.splitlines()[0].split() == ["NAME", "LOCAL", "UTC", "NOTE"]
+    assert "IN" in bare.ok("next", "--cron", "0 0 * * *", "-n", "1").out.splitlines()[0].split()
 
 
 def test_nothing_is_planned_past_the_end_of_a_trigger(home: Home) -> None:

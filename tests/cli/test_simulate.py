@@ -33,9 +33,18 @@ def test_a_sleep_over_the_time_is_made_up_for_in_the_morning(home: Home) -> None
     ]
 
 
-def test_people_see_the_triggers_own_clock(home: Home) -> None:
+def test_people_see_one_clock_in_order_and_in_the_notes(home: Home) -> None:
+    home.ok("add", "tokyo", "--workflow", "hello", "--cron", "0 18 * * *", "--tz", "Asia/Tokyo")
     shown = home.ok("simulate", "--from", "2026-03-02T00:00:00Z", "--for", "1d").out
     assert "2026-03-02 08:00:00 CET" in shown
+    assert "2026-03-02 10:00:00 CET" in shown
+    night = home.ok("simulate", "--from", "2026-03-02T00:00:00Z", "--for", "1d", "--sleep", "23:00-09:30").out
+    assert "2026-03-02 09:30:00 CET" in night
+    assert "planned for 2026-03-02 08:00:00 CET" in night
+
+
+def test_no_time_at_all_is_said_to_be_too_short(home: Home) -> None:
+    assert "nothing is planned within 0s" in home.ok("simulate", "--for", "0s").err
 
 
 @pytest.mark.parametrize("sleep", ["23-7", "25:00-07:00", "07:00-07:00", "7:00-8:00", ""])
@@ -47,7 +56,7 @@ def test_a_sleep_that_is_none_is_a_usage_error(home: Home, sleep: str) -> None:
 
 def test_without_a_schedule_nothing_is_planned(home: Home) -> None:
     result = home.ok("simulate", "hook")
-    assert (result.out, "nothing is planned" in result.err) == ("", True)
+    assert (result.out, "hook has no schedule, its source is webhook" in result.err) == ("", True)
     assert home.ok("simulate", "hook", "--json").json == []
 
 
@@ -67,7 +76,7 @@ def test_gaps_tell_when_why_and_at_what_cost(home: Home) -> None:
     [found] = home.ok("gaps", "--json").json
     assert (found["cause"], found["seconds"], found["evidence"]) == ("asleep", 28800.0, "slept")
     assert found["cost"] == [{"registration": "brief", "planned": 3, "events": 1, "skipped": 0}]
-    assert "brief 3 (1 event)" in home.ok("gaps").out
+    assert "brief 3 (1 fire)" in home.ok("gaps").out
     assert home.ok("gaps", "--last", "1h", "--json").json == []
     assert "no gap in the last 1h" in home.ok("gaps", "--last", "1h").err
 

@@ -223,3 +223,19 @@ def test_enable_brings_dropped_events_back_when_asked(home: Home) -> None:
     assert home.ok("event", id_, "--json").json["state"] == "dropped"
     assert home.ok("enable", "hello", "--requeue").err == "hello: 1 dropped event comes back\n"
     assert home.ok("event", id_, "--json").json["state"] == "pending"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--at", "2020-01-01T00:00:00Z"], "warning: at: saw 2020-01-01T00:00:00+00:00, which has passed"),
+        (["--every", "1h", "--tz", "Europe/Berlin"], "warning: tz: has no effect on a trigger with every"),
+    ],
+)
+def test_a_trigger_made_by_hand_is_warned_about_as_check_does_and_made(
+    home: Home, flags: list[str], said: str
+) -> None:
+    made = home.ok("add", "odd", "--workflow", "hello", *flags, "--json")
+    assert said in made.err
+    assert made.json["name"] == "odd"
+    assert "warning" not in home.ok("add", "even", "--workflow", "hello", "--every", "1h").err

@@ -16,7 +16,7 @@ from tocsin.instants import EPOCH
 from tocsin.notices import GapFound
 from tocsin.registration import At, Misfire
 from tocsin.settings import Retention
-from tocsin.store import gaps
+from tocsin.store import gaps, pauses
 
 
 @pytest.fixture
@@ -86,6 +86,35 @@ async def test_a_paused_or_switched_off_trigger_misses_nothing(rig: Rig) -> None
     rig.clock.sleep(timedelta(hours=1))
     await pulse.look()
     assert [found.cost for found in await recorded(rig)] == [()]
+
+
+async def test_what_came_after_the_end_of_a_pause_is_a_cost_and_what_came_before_is_none(rig: Rig) -> None:
+    row = await rig.add(scheduled())
+    now = rig.clock.now()
+    await rig.write(lambda tx: pauses.begin(tx, row.id, until=now + timedelta(minutes=30), now=now))
+    held = await rig.add(scheduled("held"))
+    await rig.write(lambda tx: pauses.begin(tx, held.id, until=now + timedelta(hours=9), now=now))
+    pulse = pulse_of(rig)
+    await pulse.begin()
+    rig.clock.sleep(timedelta(hours=8))
+    await pulse.watching(rig.clockwork.once)(rig.clock.now())
+    [found] = await recorded(rig)
+    [cost] = found.cost
+    assert (cost.registration, cost.planned, cost.events, cost.skipped) == ("t", 451, 1, 0)
+    skipped, fired = await rig.events(row)
+    assert (skipped.reason, skipped.count, fired.missed) == ("paused", 29, 450)
+
+
+async def test_what_was_planned_up_to_the_end_of_a_trigger_is_lost(rig: Rig) -> None:
+    row = await rig.add(scheduled(expires_at=rig.clock.now() + timedelta(minutes=30)))
+    pulse = pulse_of(rig)
+    await pulse.begin()
+    rig.clock.sleep(timedelta(hours=8))
+    await pulse.watching(rig.clockwork.once)(rig.clock.now())
+    [found] = await recorded(rig)
+    assert [(one.planned, one.events, one.skipped) for one in found.cost] == [(30, 0, 30)]
+    [event] = await rig.events(row)
+    assert (event.reason, event.count) == ("expired", 30)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from tests.engine.rig import Rig, policy, scheduled
 from tests.engine.test_clockwork import HOUR, MINUTE, NINE, NOON, jump
 from tests.fakes import succeeded
-from tocsin.engine.clockwork import spread
 from tocsin.event import Origin, State
-from tocsin.registration import Cron, Misfire
+from tocsin.passing import spread
+from tocsin.registration import Cron, Every, Misfire
 
 
 class TestSpread:
@@ -53,3 +54,14 @@ class TestSpread:
             order.append(claim.event.planned_at)
             await open_engine.settle(claim, succeeded())
         assert order == [NOON + n * HOUR for n in (1, 2, 3)]
+
+    async def test_what_stands_for_missed_ones_waits_though_it_is_itself_within_the_grace(
+        self, open_engine: Rig
+    ) -> None:
+        wait = replace(policy(Misfire.FIRE_ONCE), wake_delay=10 * MINUTE)
+        tens = Every(every=timedelta(seconds=10))
+        row = await open_engine.add(scheduled(schedule=tens, misfire=wait))
+        await jump(open_engine, MINUTE)
+        [event] = await open_engine.events(row)
+        assert (event.state, event.origin, event.missed) == (State.PENDING, Origin.LIVE, 5)
+        assert event.next_fire_at == open_engine.clock.now() + 10 * MINUTE

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tocsin.nights import Nights
 from tocsin.registration import (
     At,
     Cron,
@@ -22,7 +23,7 @@ from tocsin.registration import (
     Schedule,
     TriggerSpec,
 )
-from tocsin.simulation import Nights, Simulation, Step, What
+from tocsin.simulation import Simulation, Step, What
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -136,7 +137,17 @@ def test_an_end_is_told_and_nothing_comes_after_it() -> None:
         ("01 13:00", "b", "fire"),
         ("01 13:00", "b", "end"),
         ("01 14:00", "a", "fire"),
-        ("01 14:30", "a", "end"),
+        ("01 14:00", "a", "end"),
+    ]
+    last = steps(ending, hours=6)[-1]
+    assert last.note == "the next fire would be after expires_at"
+    once = row("c", At(at=NOON), spec={"expires_at": NOON + HOUR})
+    assert told(steps(once, hours=2, is_present=True)) == [("01 12:00", "c", "fire")]
+    asleep = Nights(start=time(12, 30), end=time(15, 30), tz=ZoneInfo("UTC"))
+    assert told(steps(ending, hours=6, nights=asleep)) == [
+        ("01 12:00", "a", "fire"),
+        ("01 15:30", "a", "miss"),
+        ("01 15:30", "a", "end"),
     ]
 
 
@@ -144,7 +155,9 @@ def test_what_is_off_held_or_paused_does_nothing_until_it_may() -> None:
     off: dict[str, Any] = {"enabled": False, "disabled_reason": DisabledReason.USER}
     assert steps(row("a", HOURLY, **off), row("b", HOURLY, held_until_enabled=True, next_fire_at=None)) == []
     paused = row("c", HOURLY, paused_at=NOON, paused_until=NOON + 2.5 * HOUR)
-    assert told(steps(paused, hours=3)) == [("01 15:00", "c", "fire")]
+    found = steps(paused, hours=3)
+    assert told(found) == [("01 14:30", "c", "skip"), ("01 15:00", "c", "fire")]
+    assert found[0].note == "paused: 3 skipped"
     assert steps(row("d", HOURLY, paused_at=NOON)) == []
 
 
@@ -179,3 +192,44 @@ def test_what_is_overdue_now_is_made_up_for_now() -> None:
         "stands for 3 more",
     )
     assert told(steps(late, hours=0.5)) == [("01 12:00", "a", "fire")]
+
+
+LATE = timedelta(minutes=20)
+
+
+def test_a_catch_up_starts_after_its_delay_and_its_lane_is_busy_until_it_has_run() -> None:
+    late: dict[str, Any] = {
+        "schedule": Every(every=HOUR / 2),
+        "misfire": MisfirePolicy(wake_delay=LATE),
+        "overlap": Overlap.SKIP,
+    }
+    nights = Nights(start=time(12, 10), end=time(15, 10), tz=ZoneInfo("UTC"))
+    found = steps(row("a", None, spec=late), hours=4, nights=nights, lengths={"trg_a": LATE})
+    assert [(f"{step.at:%H:%M}", step.what.value) for step in found] == [
+        ("12:00", "fire"),
+        ("15:10", "catch_up"),
+        ("15:30", "skip"),
+        ("16:00", "fire"),
+    ]
+    assert found[1].note is not None
+    assert found[1].note.endswith("starts at 2026-03-01T15:30:00Z")
+    assert found[2].note == "still running until 2026-03-01T15:50:00Z"
+
+
+def test_what_runs_at_the_start_keeps_its_lane_busy() -> None:
+    skips, queues = row("a", HOURLY), row("b", HOURLY, spec={"overlap": Overlap.QUEUE})
+    busy = {"trg_a": NOON + 1.5 * HOUR, "trg_b": NOON + HOUR / 2}
+    found = steps(skips, queues, hours=2, busy=busy)
+    assert told(found) == [
+        ("01 12:00", "a", "skip"),
+        ("01 12:00", "b", "wait"),
+        ("01 13:00", "a", "skip"),
+        ("01 13:00", "b", "fire"),
+        ("01 14:00", "a", "fire"),
+        ("01 14:00", "b", "fire"),
+    ]
+
+
+def test_what_a_run_named_fires_however_late() -> None:
+    late = row("a", HOURLY, next_fire_at=NOON - 3 * HOUR, next_fire_run="run_1")
+    assert told(steps(late, hours=0.5, is_present=True)) == [("01 12:00", "a", "fire")]

@@ -66,7 +66,9 @@ def add(
         put(table, setting)
     if not table.keys() & VERSIONS.keys():
         table["manual"] = True
-    call(session, "add", {"name": name, "table": table, "base": str(Path.cwd())})
+    made = call(session, "add", {"name": name, "table": table, "base": str(Path.cwd())})
+    for warning in made["warnings"]:
+        render.say(warning)
     show_added(session, name, as_json=as_json)
 
 

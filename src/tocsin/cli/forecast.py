@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from tocsin.cli import documents, render
+from tocsin.cli.idle import nothing
 from tocsin.cli.options import JsonFlag, OptionalName, bad, duration, instant
 from tocsin.cli.reading import read, read_if_any, trigger_called, triggers
 from tocsin.cli.session import Session, now, session_of
@@ -56,16 +57,19 @@ def next_(
         bad("--cron", "give an expression or a trigger, not both")
     start = moment if from_ is None else instant("--from", from_)
     until = None if within is None else start + duration("--within", within)
+    row = None if name is None else read(session, lambda tx: trigger_called(tx, name))
     if cron is not None:
         found = of_expression(Cron(expr=cron, tz=tz or session.zone), start)
     else:
-        found = of_triggers(session, name, moment)
+        found = of_triggers(session, row, moment)
     limit = count or (COUNT if until is None else MOST)
     chosen = list(islice(until_(found, until), limit))
     if as_json:
         render.document([document(one) for one in chosen])
+    elif chosen:
+        show(chosen, None if from_ else moment)
     else:
-        show(chosen, moment)
+        render.say(nothing(row, moment, within, is_bare=cron is not None))
 
 
 def until_(found: Iterator[Forecast], until: datetime | None) -> Iterator[Forecast]:
@@ -83,12 +87,9 @@ def of_expression(schedule: Cron, start: datetime) -> Iterator[Forecast]:
     return planned(None, schedule, after=start, anchor=start, tz=schedule.tz)
 
 
-def of_triggers(session: Session, name: str | None, moment: datetime) -> Iterator[Forecast]:
+def of_triggers(session: Session, one: Registration | None, moment: datetime) -> Iterator[Forecast]:
     """One trigger's instants, or those of all in the order of time."""
-    if name is None:
-        rows = read_if_any(session, triggers) or []
-    else:
-        rows = [read(session, lambda tx: trigger_called(tx, name))]
+    rows = [one] if one is not None else read_if_any(session, triggers) or []
     zone = session.zone
     return heapq.merge(*(of_row(row, moment, zone) for row in rows))
 
@@ -137,18 +138,17 @@ def document(one: Forecast) -> dict[str, Json]:
     }
 
 
-def show(chosen: list[Forecast], moment: datetime) -> None:
-    if not chosen:
-        render.say("nothing is planned: `tocsin list` shows which triggers have a schedule and are on")
-        return
+def show(chosen: list[Forecast], moment: datetime | None) -> None:
+    """moment: now; None where how far away from now says nothing."""
+    away = () if moment is None else ("IN",)
     rows = [
         [
             one.registration or "-",
-            relative(one.at, moment),
+            *(() if moment is None else (relative(one.at, moment),)),
             local(one.at, one.tz),
             rfc3339(one.at),
             one.note or "",
         ]
         for one in chosen
     ]
-    render.table(("NAME", "IN", "LOCAL", "UTC", "NOTE"), rows)
+    render.table(("NAME", *away, "LOCAL", "UTC", "NOTE"), rows)

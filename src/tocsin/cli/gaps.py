@@ -38,7 +38,7 @@ def gaps(
     if as_json:
         render.document([document(one) for one in found])
     elif found:
-        headers = ("FROM", "LENGTH", "CAUSE", "PLANNED MEANWHILE", "EVIDENCE")
+        headers = ("FROM", "LENGTH", "CAUSE", "PLANNED (FIRES)", "EVIDENCE")
         render.table(headers, [cells(one) for one in found])
     else:
         render.say(f"no gap in the last {last}")
@@ -77,11 +77,11 @@ def cells(one: Recorded) -> list[str]:
 
 
 def costs(spent: tuple[Cost, ...]) -> str:
-    """`brief 1, tick 480 (1 event)` and how many more."""
+    """`brief 1 (1 fire), tick 480 (1 fire)` and how many more."""
     shown = [f"{one.registration} {one.planned} ({made(one)})" for one in spent[:SHOWN]]
     more = len(spent) - SHOWN
     return (", ".join(shown) or "-") + (f" and {more} more" if more > 0 else "")
 
 
 def made(one: Cost) -> str:
-    return f"{one.events} event{'' if one.events == 1 else 's'}"
+    return f"{one.events} fire{'' if one.events == 1 else 's'}"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
+from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from tocsin.cli import documents, render
+from tocsin.cli import render
+from tocsin.cli.idle import nothing
 from tocsin.cli.options import JsonFlag, OptionalName, bad, duration, instant
 from tocsin.cli.reading import read_if_any, trigger_called, triggers
 from tocsin.cli.session import Session, now, session_of
@@ -20,8 +23,11 @@ from tocsin.registration import Json, Registration
 from tocsin.runs import RunState
 
 if TYPE_CHECKING:
-    from tocsin.simulation import Nights, Step
+    from tocsin.nights import Nights
+    from tocsin.simulation import Step
     from tocsin.store.connection import Tx
+
+Tell: TypeAlias = Callable[[datetime], str]
 
 AHEAD: Final = "7d"
 LATELY: Final = 20  # runs that tell how long the next one takes
@@ -36,7 +42,7 @@ def simulate(
     length: Annotated[str, typer.Option("--for", metavar="D", help="How far ahead.")] = AHEAD,
     sleep: Annotated[
         str | None,
-        typer.Option(metavar="HH:MM-HH:MM", help="The machine sleeps then, each day, local time."),
+        typer.Option(metavar="HH:MM-HH:MM", help="When it sleeps each day, in the machine's time zone."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -49,36 +55,48 @@ def simulate(
     session = session_of(context)
     start = now() if from_ is None else instant("--from", from_)
     until, nights = start + duration("--for", length), nights_of(session, sleep)
-    rows, lengths = read_if_any(session, lambda tx: known(tx, name)) or ([], {})
-    steps = simulated(rows, lengths, start, until, nights, is_present=from_ is None)
+    found = read_if_any(session, lambda tx: known(tx, name, start if from_ is None else None)) or Known()
+    tell = None if as_json else partial(local, tz=session.zone)
+    steps = simulated(found, start, until, nights, tell)
     if as_json:
         render.document([document(step) for step in steps])
     elif steps:
-        show(session, rows, steps)
+        show(session, steps)
     else:
-        render.say("nothing is planned: `tocsin list` shows which triggers have a schedule and are on")
+        render.say(nothing(found.rows[0] if name and found.rows else None, start, length))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """The triggers, how long their runs took lately, until when lanes are taken; None: not from now on."""
+
+    rows: Sequence[Registration] = ()
+    lengths: Mapping[str, timedelta] = field(default_factory=dict)
+    busy: Mapping[str, datetime] | None = None
 
 
 def simulated(
-    rows: Sequence[Registration],
-    lengths: Mapping[str, timedelta],
-    start: datetime,
-    until: datetime,
-    nights: Nights | None,
-    *,
-    is_present: bool,
+    found: Known, start: datetime, until: datetime, nights: Nights | None, tell: Tell | None
 ) -> list[Step]:
-    from tocsin.simulation import Simulation
+    from tocsin.simulation import Simulation, clock
 
-    ahead = Simulation(start=start, until=until, lengths=lengths, nights=nights, is_present=is_present)
-    return list(ahead.steps(rows))
+    ahead = Simulation(
+        start=start,
+        until=until,
+        lengths=found.lengths,
+        nights=nights,
+        is_present=found.busy is not None,
+        busy=found.busy or {},
+        tell=tell or clock,
+    )
+    return list(ahead.steps(found.rows))
 
 
 def nights_of(session: Session, text: str | None) -> Nights | None:
     """`--sleep`, in the machine's zone."""
     if text is None:
         return None
-    from tocsin.simulation import Nights
+    from tocsin.nights import Nights
     from tocsin.zones import zone
 
     found = NIGHT.fullmatch(text)
@@ -91,11 +109,26 @@ def nights_of(session: Session, text: str | None) -> Nights | None:
     return Nights(start=begins, end=ends, tz=zone(session.zone))
 
 
-def known(tx: Tx, name: str | None) -> tuple[list[Registration], dict[str, timedelta]]:
-    """The triggers, and how long their runs took lately."""
+def known(tx: Tx, name: str | None, moment: datetime | None) -> Known:
+    """moment: now, when what runs and waits is reckoned with; None when it begins at another time."""
     rows = triggers(tx) if name is None else [trigger_called(tx, name)]
     lengths = {row.id: lately(tx, row.id) for row in rows if row.spec.schedule or row.next_fire_at}
-    return rows, lengths
+    return Known(rows=rows, lengths=lengths, busy=None if moment is None else taken(tx, lengths, moment))
+
+
+def taken(tx: Tx, lengths: Mapping[str, timedelta], moment: datetime) -> dict[str, datetime]:
+    """Until when each lane is taken, when all that runs and waits in it takes as long as lately."""
+    from tocsin.store import lanes
+
+    found: dict[str, datetime] = {}
+    length_of = dict(lengths)
+    for member in lanes.under_way(tx):
+        id_ = member.registration_id
+        if id_ not in length_of:
+            length_of[id_] = lately(tx, id_)
+        begins = max(found.get(member.lane, moment), member.not_before or moment)
+        found[member.lane] = max((member.claimed_at or begins) + length_of[id_], moment)
+    return found
 
 
 def lately(tx: Tx, registration_id: str) -> timedelta:
@@ -117,11 +150,10 @@ def document(step: Step) -> dict[str, Json]:
     }
 
 
-def show(session: Session, rows: Sequence[Registration], steps: Sequence[Step]) -> None:
-    zones = {row.spec.name: documents.zone_of(row.spec.schedule) or session.zone for row in rows}
+def show(session: Session, steps: Sequence[Step]) -> None:
+    """On one clock, so that it reads in order."""
     table = [
-        [local(step.at, zones[step.registration]), step.registration, step.what, step.note or ""]
-        for step in steps[:MOST]
+        [local(step.at, session.zone), step.registration, step.what, step.note or ""] for step in steps[:MOST]
     ]
     render.table(("AT", "NAME", "WHAT", "NOTE"), table)
     if len(steps) > MOST:

@@ -39,7 +39,7 @@ def warnings(configuration: Configuration, *, now: datetime, home: Path) -> list
         found += [fault.under("workflows", name) for fault in _workflow(workflow, home)]
     for name, spec in configuration.triggers.items():
         workflow = configuration.workflows[spec.workflow]
-        found += [fault.under("triggers", name) for fault in _trigger(spec, workflow, now)]
+        found += [fault.under("triggers", name) for fault in of_trigger(spec, workflow, now)]
     found += _held_up(configuration.triggers)
     for name in looping(configuration.triggers.values()):
         message = "its runs lead back to itself through other triggers; the chain is cut where it comes back"
@@ -97,7 +97,8 @@ def _program(workflow: Workflow, cwd: Path) -> Iterator[Fault]:
         yield _warning("command", message=f"saw {seen(program)}, which is not on the PATH now")
 
 
-def _trigger(spec: TriggerSpec, workflow: Workflow, now: datetime) -> Iterator[Fault]:
+def of_trigger(spec: TriggerSpec, workflow: Workflow, now: datetime) -> Iterator[Fault]:
+    """Everything odd about one trigger, keys from its own table on."""
     yield from _limits(spec, now)
     yield from _spending(spec, workflow)
     yield from _schedule(spec, now)

@@ -6,7 +6,6 @@ lose or double it; its delivery id is the planned instant, so the ledger stops r
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +23,7 @@ from tocsin.errors import InvalidSchedule
 from tocsin.event import Occurrence, Origin
 from tocsin.instants import MICROSECOND
 from tocsin.notices import Trouble
+from tocsin.passing import put_off
 from tocsin.registration import DisabledReason, Misfire, Registration
 from tocsin.retry import CEILING_S
 from tocsin.schedule import Decision, decide
@@ -144,16 +144,9 @@ def fires(registration: Registration, decision: Decision, now: datetime) -> Iter
     each, several = registration.spec.misfire.misfire is Misfire.FIRE_ALL, len(decision.fires) > 1
     for fire in decision.fires:
         queues = each and (several or fire.origin is Origin.CATCH_UP)
-        wait = now + spread(registration) if fire.origin is Origin.CATCH_UP else None
+        wait = put_off(registration, fire)
         made = planned(registration, fire.planned_at, fire.origin, missed=fire.missed)
-        yield replace(made, queues=queues, not_before=wait)
-
-
-def spread(registration: Registration) -> timedelta:
-    """How long a trigger's catch-ups wait; its part of the splay is always the same."""
-    policy = registration.spec.misfire
-    part = int(hashlib.sha256(registration.id.encode()).hexdigest()[:8], 16) / 16**8
-    return policy.wake_delay + policy.splay * part
+        yield replace(made, queues=queues, not_before=now + wait if wait else None)
 
 
 def self_fire(registration: Registration) -> Iterator[Occurrence]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tocsin.config.advice import advice
 from tocsin.config.convert import trigger_spec
 from tocsin.config.load import Loaded, load
 from tocsin.config.plan import Plan
@@ -89,6 +90,11 @@ class Configuring:
         error = "\n".join(str(problem) for problem in problems)
         fact: Json = {"path": str(self._config), "ok": False, "error": error}
         await self._store.write(lambda tx: journal.put_fact(tx, "config", fact))
+
+    async def advice(self, name: str, table: Mapping[str, Json], *, base: Path) -> list[str]:
+        """What is odd about a trigger made by hand, a line each. Raises ConfigInvalid."""
+        rows = [row.spec.name for row in await self._store.read(registrations.present)]
+        return advice(name, table, self.load(), base=base, rows=rows, now=self._clock.now())
 
     async def add(self, name: str, table: Mapping[str, Json], *, base: Path) -> Registration:
         """A trigger made by hand. table: as in `[triggers.NAME]`. Raises ConfigInvalid, Refused."""

@@ -10,11 +10,11 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
-from tocsin.engine.pausing import passed
 from tocsin.errors import InvalidSchedule
 from tocsin.gaps import Gap
 from tocsin.instants import MICROSECOND
 from tocsin.notices import GapFound
+from tocsin.passing import passed
 from tocsin.registration import Registration
 from tocsin.schedule import decide
 from tocsin.seams import Announce
@@ -42,30 +42,44 @@ class GapLedger:
 def cost_of(row: Registration, until: datetime) -> gaps.Cost | None:
     """What becomes of the instants up to `until`; None when there were none.
 
-    As the misfire rule says; one that has expired by then fires nothing any more.
+    As the misfire rule says; one that has expired by then fires nothing any more. What a pause let go
+    is no cost.
     """
-    due, end = row.next_fire_at, row.spec.expires_at
-    if due is None or due > until:
-        return None
-    if end is not None and end <= until:
-        return lost(row, due, end)
-    if row.next_fire_run is not None:
-        return gaps.Cost(registration=row.spec.name, planned=1, events=1, skipped=0)
+    end = row.spec.expires_at
     with suppress(InvalidSchedule):  # set aside by the clockwork
-        made = decide(
-            row.spec.schedule, next_fire_at=due, now=until, anchor=row.armed_at, policy=row.spec.misfire
-        )
-        skipped = 0 if made.skipped is None else made.skipped.count
-        planned = skipped + sum(1 + fire.missed for fire in made.fires)
-        return gaps.Cost(registration=row.spec.name, planned=planned, events=len(made.fires), skipped=skipped)
+        due = first_left(row)
+        if due is None or due > until:
+            return None
+        if end is not None and end <= until:
+            return lost(row, due, end)
+        if row.next_fire_run is not None and due == row.next_fire_at:
+            return gaps.Cost(registration=row.spec.name, planned=1, events=1, skipped=0)
+        return decided(row, due, until)
     return None
+
+
+def first_left(row: Registration) -> datetime | None:
+    """The first planned instant that no pause let go."""
+    due, resumed = row.next_fire_at, row.paused_until
+    if due is None or row.paused_at is None or resumed is None or due >= resumed:
+        return due
+    return passed(row, due, resumed).next_fire_at
+
+
+def decided(row: Registration, due: datetime, until: datetime) -> gaps.Cost:
+    """What the clockwork will do."""
+    made = decide(
+        row.spec.schedule, next_fire_at=due, now=until, anchor=row.armed_at, policy=row.spec.misfire
+    )
+    skipped = 0 if made.skipped is None else made.skipped.count
+    planned = skipped + sum(1 + fire.missed for fire in made.fires)
+    return gaps.Cost(registration=row.spec.name, planned=planned, events=len(made.fires), skipped=skipped)
 
 
 def lost(row: Registration, due: datetime, end: datetime) -> gaps.Cost | None:
     """All that was planned up to a trigger's end."""
-    count = 0
-    with suppress(InvalidSchedule):
-        if due <= end:
-            made = passed(row, due, end + MICROSECOND)
-            count = 0 if made.skipped is None else made.skipped.count
-    return gaps.Cost(registration=row.spec.name, planned=count, events=0, skipped=count) if count else None
+    made = passed(row, due, end + MICROSECOND) if due <= end else None
+    if made is None or made.skipped is None:
+        return None
+    count = made.skipped.count
+    return gaps.Cost(registration=row.spec.name, planned=count, events=0, skipped=count)

@@ -6,7 +6,7 @@ not missed; a pause ends at its end, whenever somebody sees to it.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -14,17 +14,15 @@ from tocsin.engine.admission import PAUSED, skip_planned
 from tocsin.engine.planning import planned
 from tocsin.errors import InvalidSchedule
 from tocsin.event import Origin
-from tocsin.instants import MICROSECOND, rfc3339
+from tocsin.instants import rfc3339
 from tocsin.notices import Paused, Resumed
-from tocsin.registration import Misfire, MisfirePolicy, Registration
-from tocsin.schedule import Decision, decide
+from tocsin.passing import passed
+from tocsin.registration import Registration
 from tocsin.seams import Announce
 from tocsin.store import journal, lanes, pauses, registrations
 from tocsin.store.connection import Tx
 
 OVER: Final = "its end has come"
-
-NONE_FIRES: Final = MisfirePolicy(misfire=Misfire.SKIP, grace=timedelta(0) - MICROSECOND)  # even the latest
 
 
 def pause(
@@ -102,14 +100,3 @@ def skip_over(
     occurrence = planned(registration, span.planned_at, origin, missed=span.count - 1)
     skip_planned(tx, registration, occurrence, reason, now=now, announce=announce)
     return span.count
-
-
-def passed(registration: Registration, due: datetime, end: datetime) -> Decision:
-    """What the schedule says about all instants before `end`: none of them fires."""
-    return decide(
-        registration.spec.schedule,
-        next_fire_at=due,
-        now=end - MICROSECOND,
-        anchor=registration.armed_at,
-        policy=NONE_FIRES,
-    )

@@ -57,12 +57,13 @@ async def apply(controls: Controls, arguments: Arguments) -> Json:
 
 
 async def add(controls: Controls, arguments: Arguments) -> Json:
-    """name, table, base -> name."""
+    """name, table, base -> name, warnings."""
     table = arguments.get("table")
     if not isinstance(table, Mapping):
         raise BadRequest("table: expected an object, as a [triggers.NAME] table would be")
-    row = await controls.configuring.add(text(arguments, "name"), table, base=Path(text(arguments, "base")))
-    return {"name": row.spec.name}
+    name, base = text(arguments, "name"), Path(text(arguments, "base"))
+    row = await controls.configuring.add(name, table, base=base)
+    return {"name": row.spec.name, "warnings": await controls.configuring.advice(name, table, base=base)}
 
 
 async def remove(controls: Controls, arguments: Arguments) -> Json:

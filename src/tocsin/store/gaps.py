@@ -16,7 +16,8 @@ from tocsin.store.connection import Tx
 class Cost:
     """What a gap cost one trigger.
 
-    planned: its instants that passed. events: those made of them. skipped: instants that no event
+    planned: its instants that passed. events: fires that the misfire rule
+    makes of them, before the overlap rule. skipped: instants that no event
     stands for.
     """
 

@@ -6,11 +6,23 @@ A lane's head is pending or claimed; the others are held behind it. What a pause
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from tocsin.event import State
 from tocsin.instants import microseconds
+from tocsin.store.columns import at
 from tocsin.store.connection import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One unfinished event in a lane. claimed_at: since when it runs; not_before: it waits until then."""
+
+    lane: str
+    registration_id: str
+    claimed_at: datetime | None
+    not_before: datetime | None
 
 
 def head(tx: Tx, lane: str) -> str | None:
@@ -42,3 +54,16 @@ def members(tx: Tx, lane: str, registration_id: str) -> Sequence[tuple[str, Stat
     """(id, state) of what one registration still has in a lane, the last to come first."""
     rows = tx.all("events.in_lane", lane=lane, registration_id=registration_id)
     return [(row["id"], State(row["state"])) for row in rows]
+
+
+def under_way(tx: Tx) -> list[Member]:
+    """All that runs or waits in lanes, each lane's in their order."""
+    return [
+        Member(
+            lane=row["lane"],
+            registration_id=row["registration_id"],
+            claimed_at=at(row["claimed_at"]),
+            not_before=at(row["next_fire_at"]),
+        )
+        for row in tx.all("events.in_lanes")
+    ]

@@ -106,7 +106,7 @@ def due(tx: Tx, now: datetime, *, limit: int) -> Sequence[Registration]:
 
 
 def passed(tx: Tx, until: datetime) -> list[Registration]:
-    """Active rows with a planned instant up to then, by name."""
+    """Active rows with a planned instant up to then, by name; none whose pause goes on then."""
     return [registration_of(row) for row in tx.all("registrations.passed", until=microseconds(until))]
 
 

@@ -142,6 +142,12 @@ WHERE id = :id AND state = 'pending';
 SELECT id, registration_id, claim_id, claim_owner, claimed_at, run_id, cancel_reason FROM events
 WHERE state = 'claimed';
 
+-- name: events.in_lanes
+-- Who holds each lane, then who waits in it, in their order; what a pause holds stands aside.
+SELECT lane, registration_id, claimed_at, next_fire_at FROM events
+WHERE lane IS NOT NULL AND state IN ('held', 'pending', 'claimed') AND (state <> 'held' OR reason = 'lane')
+ORDER BY lane, state = 'held', seq;
+
 -- name: events.settle
 -- The end of a claimed event, if it is still this claim's.
 UPDATE events SET

@@ -71,9 +71,9 @@ WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS
 ORDER BY next_fire_at LIMIT :limit;
 
 -- name: registrations.passed
--- Active triggers with a planned instant up to then, by name.
+-- Active triggers with a planned instant up to then, by name; no pause holds them any more.
 SELECT * FROM registration_rows
-WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS NULL
+WHERE enabled = 1 AND removed_at IS NULL AND (paused_at IS NULL OR paused_until <= :until) AND drifted_at IS NULL
   AND next_fire_at IS NOT NULL AND next_fire_at <= :until
 ORDER BY name;
 
