@@ -105,12 +105,14 @@ class Standing:
     attempts: how many it has had, this one included (counted by the claim). limit: its last attempt
     where a person allowed one more, else None. cancelled: why it is to be stopped, None when it is not.
     spent: what counts against the trigger's budget, in billionths of a dollar, this run's cost included.
+    others: whether more events of the trigger wait or run.
     """
 
     attempts: int
     limit: int | None = None
     cancelled: str | None = None
     spent: int = 0
+    others: bool = False
 
 
 def settle(registration: Registration, standing: Standing, outcome: Outcome, *, now: datetime) -> Settlement:
@@ -127,8 +129,16 @@ def settle(registration: Registration, standing: Standing, outcome: Outcome, *, 
     else:
         ending = after_failure(registration, standing, outcome, now)
         settlement = failed(registration, ending, outcome, now=now, next_fire=next_fire)
+    if standing.others and ends_early(registration, settlement, now):
+        settlement = replace(settlement, disarm=None)  # whichever of them is the last will end it
     broke = overspent(registration, standing.spent)
     return settlement if broke is None else replace(settlement, disarm=broke)
+
+
+def ends_early(registration: Registration, settlement: Settlement, now: datetime) -> bool:
+    """Whether it is disarmed before its end has come, for want of a further fire."""
+    stop, end = settlement.disarm, registration.spec.expires_at
+    return stop is not None and stop.reason is DisabledReason.EXPIRED and end is not None and end > now
 
 
 def spoilt(outcome: Outcome, error: str) -> Outcome:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.engine.rig import MINUTELY, Rig, scheduled
+from tests.engine.rig import MINUTELY, Rig, policy, scheduled
 from tests.fakes import succeeded
 from tocsin.engine.gap_ledger import cost_of
-from tocsin.registration import At, DisabledReason, Schedule
+from tocsin.registration import At, DisabledReason, Every, Misfire, Schedule
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -46,3 +46,20 @@ async def test_one_that_fired_all_it_had_leaves_none(open_engine: Rig) -> None:
     assert cost_of(await open_engine.row(row.id), open_engine.clock.now()) is None
     await open_engine.tick()
     assert await open_engine.states() == ["succeeded"]
+
+
+async def test_what_waits_runs_before_the_last_of_it_ends_the_trigger(open_engine: Rig) -> None:
+    """After a gap the next fire would be after the end, but three catch-ups are still to run."""
+    row = await open_engine.add(
+        scheduled(
+            schedule=Every(every=20 * MINUTE, anchor=NOON),
+            expires_at=NOON + 75 * MINUTE,
+            misfire=policy(Misfire.FIRE_ALL),
+        )
+    )
+    open_engine.clock.jump(65 * MINUTE)
+    await open_engine.tick()
+    while open_engine.taken:
+        await open_engine.settle(open_engine.taken.pop(0), succeeded())
+    assert await open_engine.states() == ["succeeded"] * 3
+    assert (await open_engine.row(row.id)).disabled_reason is DisabledReason.EXPIRED

@@ -72,7 +72,7 @@ class Settler:
         if outcome.outputs.cost_usd is not None:
             costs.charge(tx, ref.run_id, registration, event.workflow, outcome.outputs.cost_usd, now)
         spent = costs.spent(tx, registration, now)
-        settlement = settle(registration, standing_of(event, spent), outcome, now=now)
+        settlement = settle(registration, standing_of(tx, event, spent), outcome, now=now)
         runs.finish(tx, ref.run_id, settlement.run_state, outcome, error=settlement.error, now=now)
         end = End(
             ref=ref, event=event, registration=registration, outcome=outcome, settlement=settlement, now=now
@@ -117,13 +117,14 @@ class Settler:
         tx.after_commit(partial(self._announce, Trouble(where=f"chain to {name}", error=f"cut: {cut}")))
 
 
-def standing_of(event: Event, spent: int) -> Standing:
+def standing_of(tx: Tx, event: Event, spent: int) -> Standing:
     """What settling has to know of the event's row."""
     return Standing(
         attempts=event.attempts,
         limit=event.attempt_limit,
         cancelled=event.cancel_reason,
         spent=spent,
+        others=events.has_others(tx, event.registration_id, event.id),
     )
 
 

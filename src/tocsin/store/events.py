@@ -146,6 +146,11 @@ def claims_of(tx: Tx, registration_id: str) -> int:
     return 0 if row is None else int(row["claims"])
 
 
+def has_others(tx: Tx, registration_id: str, id_: str) -> bool:
+    """Whether more events of a registration than this one wait or run."""
+    return tx.one("events.others", registration_id=registration_id, id=id_) is not None
+
+
 def ready(tx: Tx, workflow: str, *, limit: int, origin: Origin | None) -> list[tuple[int, Event]]:
     """A workflow's claimable events with their turns, by turn."""
     rows = tx.all("events.ready", workflow=workflow, limit=limit, origin=origin)

@@ -103,6 +103,15 @@ SELECT workflow, count(*) AS claims FROM events WHERE state = 'claimed' GROUP BY
 SELECT count(*) AS claims FROM events INDEXED BY events_claimed
 WHERE state = 'claimed' AND registration_id = :registration_id;
 
+-- name: events.others
+-- Another event of a trigger that waits or runs.
+SELECT id FROM (
+  SELECT id FROM events INDEXED BY events_waiting
+  WHERE registration_id = :registration_id AND state IN ('held', 'pending') AND id <> :id
+  UNION ALL
+  SELECT id FROM events INDEXED BY events_claimed
+  WHERE state = 'claimed' AND registration_id = :registration_id AND id <> :id) LIMIT 1;
+
 -- name: events.ready
 -- A workflow's claimable events by turn; none whose trigger has all its successes under way.
 -- With an origin: only events of that origin, and those that stand before one in its lane.
