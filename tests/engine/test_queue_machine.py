@@ -144,7 +144,7 @@ class Queue(RuleBasedStateMachine):
                     lane,
                     True,
                 ):
-                    assert event.id == id_ or event.cancel_reason in ("replaced", "cancelled")
+                    assert event.id == id_ or event.cancel_reason in ("replaced", "cancelled", "panic")
 
     @rule(names=st.lists(NAMES, min_size=2, max_size=6), delivery=st.integers(6, 30))
     def burst(self, names: list[str], delivery: int) -> None:
