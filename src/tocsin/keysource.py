@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tocsin.registration import Json
+from tocsin.registration import Json, Overlap, Registration
 
 NAMED: Final = ("provider", "event_type", "connection_id", "delivery_id")
 PREFIXED: Final = ("payload", "safe_header", "safe_query")
@@ -63,6 +63,14 @@ def part_of(source: KeySource, envelope: Mapping[str, Json]) -> Json:
         case KeySource(part="safe_query", name=str(name)):
             return value_at(envelope.get("safe_query"), name, dotted=False)
     return envelope.get(source.part)
+
+
+def lane_without_payload(registration: Registration) -> str | None:
+    """The lane of an event that names none itself; None where the trigger's events run freely."""
+    spec = registration.spec
+    if spec.serialize_key is not None:
+        return f"key:{spec.serialize_key}"
+    return None if spec.overlap is Overlap.ALLOW else registration.id
 
 
 def value_at(value: Json, path: str, *, dotted: bool = True) -> Json:

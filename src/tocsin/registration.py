@@ -17,6 +17,8 @@ Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Js
 
 NANOS = 10**9  # money is counted in billionths of a dollar: sums of whole numbers are exact
 
+PAUSED, DRIFTED = "paused", "drifted"  # why an active one takes nothing in
+
 TENANT = "local"  # one person's machine; the column keeps the binding whole
 
 
@@ -235,8 +237,8 @@ class Registration:
     def halt(self, now: datetime) -> str | None:
         """Why an active one takes nothing in: `paused` or `drifted`; None when it does."""
         if self.is_paused(now):
-            return "paused"
-        return None if self.drift is None else "drifted"
+            return PAUSED
+        return None if self.drift is None else DRIFTED
 
     def status(self, now: datetime) -> str:
         """`removed`, `expired`, `disabled`, `paused`, `error` or `active`: the first that holds."""
@@ -244,5 +246,5 @@ class Registration:
         if off is not None:
             return off if off in ("removed", "expired") else "disabled"
         if self.is_paused(now):
-            return "paused"
+            return PAUSED
         return "active" if self.last_error is None and self.drift is None else "error"

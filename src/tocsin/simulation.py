@@ -15,6 +15,7 @@ from enum import StrEnum
 from tocsin import cron
 from tocsin.event import Origin
 from tocsin.instants import MICROSECOND
+from tocsin.keysource import lane_without_payload
 from tocsin.nights import Nights
 from tocsin.passing import passed, put_off
 from tocsin.registration import Cron, Misfire, Overlap, Registration, Schedule
@@ -158,7 +159,11 @@ class Simulation:
         return True
 
     def _fire(self, trigger: Trigger, fire: PlannedFire, now: datetime, *, several: bool) -> Step:
-        spec, lane, is_late = trigger.row.spec, lane_of(trigger.row), fire.origin is Origin.CATCH_UP
+        spec, lane, is_late = (
+            trigger.row.spec,
+            lane_without_payload(trigger.row),
+            fire.origin is Origin.CATCH_UP,
+        )
         busy_until = self._lanes.get(lane, now) if lane is not None else now
         begins, what = now + put_off(trigger.row, fire), What.CATCH_UP if is_late else What.FIRE
         note = notes(spec.schedule, fire, now, self.tell)
@@ -203,13 +208,6 @@ def first_due(row: Registration, start: datetime, *, is_present: bool) -> dateti
     if planned is not None and (is_present or (row.next_fire_run is not None and planned >= start)):
         return planned
     return next_after(row.spec.schedule, after=start - MICROSECOND, anchor=row.armed_at)
-
-
-def lane_of(row: Registration) -> str | None:
-    """As admission has it, for what a schedule fires: nothing of it comes from a payload."""
-    if row.spec.serialize_key is not None:
-        return f"key:{row.spec.serialize_key}"
-    return None if row.spec.overlap is Overlap.ALLOW else row.id
 
 
 def notes(

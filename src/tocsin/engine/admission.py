@@ -17,14 +17,13 @@ from tocsin.envelope import envelope
 from tocsin.errors import BindingMismatch
 from tocsin.event import Accepted, Answer, Declined, Occurrence, Origin, Skipped, State, Unreadable
 from tocsin.identity import DELIVERY, EVENT, idempotency_key, new_id
-from tocsin.keysource import key_of, parse
+from tocsin.keysource import key_of, lane_without_payload, parse
 from tocsin.notices import EventRecorded
-from tocsin.registration import TENANT, Kind, Overlap, Registration
+from tocsin.registration import PAUSED, TENANT, Kind, Overlap, Registration
 from tocsin.seams import Announce
 from tocsin.store import events, journal, lanes, ledger, registrations
 from tocsin.store.connection import Tx
 
-PAUSED: Final = "paused"
 KEPT: Final = frozenset({Kind.RUN, Kind.POLL})  # what they tell is told once: nobody sends it again
 
 MAX_DEPTH: Final = 8  # DESIGN section 8; a longer chain of triggers is a loop in all but name
@@ -183,12 +182,10 @@ def lane_of(registration: Registration, occurrence: Occurrence, now: datetime) -
     An event in which nothing stands where serialize_by looks shares its trigger's own lane.
     """
     spec = registration.spec
-    if spec.serialize_key is not None:
-        return f"key:{spec.serialize_key}"
     if spec.serialize_by is not None:
         key = key_of(parse(spec.serialize_by), envelope(occurrence, now))
         return registration.id if key is None else f"{registration.id}:{key}"
-    return None if spec.overlap is Overlap.ALLOW else registration.id
+    return lane_without_payload(registration)
 
 
 def insert(

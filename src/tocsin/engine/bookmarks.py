@@ -15,11 +15,12 @@ from tocsin.engine.admission import Mismatch, admit
 from tocsin.engine.claims import Claims
 from tocsin.event import Accepted, Answer, Declined, Occurrence
 from tocsin.instants import rfc3339
+from tocsin.registration import DRIFTED, PAUSED
 from tocsin.seams import Announce, Clock, FileMark
 from tocsin.store import installations
 from tocsin.store.connection import Store, Tx
 
-HALTS: Final = frozenset({"paused", "drifted"})  # as `Registration.halt` says them
+HALTS: Final = frozenset({PAUSED, DRIFTED})  # as `Registration.halt` says them
 
 
 class StoredBookmarks:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from tocsin.errors import NotFound, Refused
 from tocsin.event import Event
 from tocsin.instants import rfc3339
-from tocsin.registration import DisabledReason, Registration
+from tocsin.registration import DRIFTED, PAUSED, DisabledReason, Registration
 from tocsin.store import events, ledger, registrations
 from tocsin.store.connection import Tx
 
@@ -51,9 +51,9 @@ def off(name: str, reason: str) -> Refused:
         return Refused(
             f"{name} is off: its budget is used up; `tocsin enable {name}` lets it spend that once more"
         )
-    if reason == "paused":
+    if reason == PAUSED:
         return Refused(f"{name} is paused: `tocsin resume {name}` lets it go on")
-    if reason == "drifted":
+    if reason == DRIFTED:
         return Refused(
             f"{name} was made for another version of its source: `tocsin rebind {name}` confirms it"
         )

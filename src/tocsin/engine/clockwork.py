@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from tocsin.engine.admission import PAUSED, admit, skip_planned
+from tocsin.engine.admission import admit, skip_planned
 from tocsin.engine.claims import Claims
 from tocsin.engine.disarming import disarm
 from tocsin.engine.driver import TICK_S
@@ -24,7 +24,7 @@ from tocsin.event import Occurrence, Origin
 from tocsin.instants import MICROSECOND
 from tocsin.notices import Trouble
 from tocsin.passing import put_off
-from tocsin.registration import DisabledReason, Misfire, Registration
+from tocsin.registration import PAUSED, DisabledReason, Misfire, Registration
 from tocsin.retry import CEILING_S
 from tocsin.schedule import Decision, decide
 from tocsin.seams import Announce

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from tocsin.notices import Disarmed, EventDropped
-from tocsin.registration import DisabledReason, Registration
+from tocsin.registration import PAUSED, DisabledReason, Registration
 from tocsin.seams import Announce
 from tocsin.store import events, journal, lanes, registrations, second_thoughts
 from tocsin.store.connection import Tx
@@ -48,7 +48,7 @@ def requeue(tx: Tx, registration: Registration, now: datetime) -> int:
     dropped = second_thoughts.last_dropped(tx, registration.id)
     for id_, lane in dropped:
         busy = lane is not None and lanes.head(tx, lane) is not None
-        held = "paused" if registration.is_paused(now) else "lane" if busy else None
+        held = PAUSED if registration.is_paused(now) else "lane" if busy else None
         second_thoughts.requeue(tx, id_, held=held, now=now)
         journal.write(tx, "requeued", registration_id=registration.id, event_id=id_, now=now)
     return len(dropped)

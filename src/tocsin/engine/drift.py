@@ -7,16 +7,13 @@ lets it go on, for what its events mean may have changed.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 from tocsin.components import version_of
 from tocsin.engine.planning import next_fire
 from tocsin.errors import Refused
-from tocsin.registration import Registration
+from tocsin.registration import DRIFTED, Registration
 from tocsin.store import installations, journal, registrations
 from tocsin.store.connection import Tx
-
-DRIFTED: Final = "drifted"
 
 
 def sweep(tx: Tx, now: datetime) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from tocsin.engine.deferring import room_at
-from tocsin.registration import Registration
+from tocsin.registration import PAUSED, Registration
 from tocsin.settlement import Disarm, overspent
 from tocsin.store import costs, events
 from tocsin.store.connection import Tx
@@ -63,7 +63,7 @@ def gate(tx: Tx, registration: Registration, now: datetime) -> Gate:
     if off is not None:
         return Drop(reason=off)
     if registration.is_paused(now):
-        return Hold(reason="paused")
+        return Hold(reason=PAUSED)
     broke = overspent(registration, costs.spent(tx, registration, now))
     if broke is not None:
         return TurnOff(disarm=broke)

@@ -10,14 +10,14 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from tocsin.engine.admission import PAUSED, skip_planned
+from tocsin.engine.admission import skip_planned
 from tocsin.engine.planning import planned
 from tocsin.errors import InvalidSchedule
 from tocsin.event import Origin
 from tocsin.instants import rfc3339
 from tocsin.notices import Paused, Resumed
 from tocsin.passing import passed
-from tocsin.registration import Registration
+from tocsin.registration import PAUSED, Registration
 from tocsin.seams import Announce
 from tocsin.store import journal, lanes, pauses, registrations
 from tocsin.store.connection import Tx

@@ -14,13 +14,13 @@ from datetime import datetime
 from functools import partial
 
 from tocsin.engine.accept import refuse_loop
-from tocsin.engine.admission import PAUSED, admit
+from tocsin.engine.admission import admit
 from tocsin.engine.choosing import event_with_id, payload_of, refuse_off
 from tocsin.errors import Refused
 from tocsin.event import UNFINISHED, Accepted, Cause, Event, Occurrence, Origin, State
 from tocsin.identity import EVENT, new_id
 from tocsin.notices import EventDropped
-from tocsin.registration import Registration
+from tocsin.registration import PAUSED, Registration
 from tocsin.seams import Announce, Clock
 from tocsin.store import events, journal, lanes, ledger, registrations, second_thoughts
 from tocsin.store.connection import Store, Tx

@@ -16,7 +16,7 @@ from tocsin.engine.disarming import disarm
 from tocsin.engine.sources.run_ended import COMPONENT, Ended, occurrences
 from tocsin.event import Event, Occurrence, State
 from tocsin.notices import RunEnded, Trouble
-from tocsin.registration import Registration
+from tocsin.registration import PAUSED, Registration
 from tocsin.runs import Outcome
 from tocsin.seams import Announce, Clock
 from tocsin.settlement import (
@@ -140,7 +140,7 @@ def end_event(tx: Tx, end: End) -> bool:
         claim_id=claim_id,
         state=State.HELD if end.is_paused else State.PENDING,
         at=ending.at,
-        reason="paused" if end.is_paused else ending.reason,
+        reason=PAUSED if end.is_paused else ending.reason,
         given_back=isinstance(ending, Released),
     )
 
