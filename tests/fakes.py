@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 
 from tocsin.event import Accepted, Answer, Declined, Duplicate, Occurrence
 from tocsin.notices import Notice
-from tocsin.registration import Json
 from tocsin.runs import Outcome, Outputs, ProcessFacts, Run, RunRequest, Verdict
 from tocsin.seams import FileMark
+from tocsin.trigger import Json
 
 DEADLINE_S: Final = 30.0  # only a broken test waits that long
 N = TypeVar("N")

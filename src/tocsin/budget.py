@@ -9,7 +9,7 @@ from datetime import datetime, time, timedelta
 from decimal import Decimal
 from typing import Final
 
-from tocsin.registration import NANOS, Budget, BudgetPeriod
+from tocsin.trigger import NANOS, Budget, BudgetPeriod
 from tocsin.zones import first_pass, wall_at, zone
 
 MOST_USD: Final = 10**9  # dollars of one run; in billionths that fits a column, with room for a sum

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final, Protocol, Self, TypeAlias, TypeVar
 
 from tocsin.instants import EPOCH
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 BY_BODY: Final = "body:"  # begins an id that stands for a body without one
 BY_HASH: Final = "sha256:"  # begins an id that stands for one too long or odd to be shown

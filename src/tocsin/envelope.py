@@ -8,7 +8,7 @@ from typing import Final
 
 from tocsin.event import Occurrence
 from tocsin.instants import rfc3339
-from tocsin.registration import Json, Kind
+from tocsin.trigger import Json, Kind
 
 MODES: Final[Mapping[Kind, str]] = {
     Kind.SCHEDULE: "schedule",

@@ -12,7 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from tocsin.registration import TENANT, Json, Kind
+from tocsin.registration import TENANT
+from tocsin.trigger import Json, Kind
 
 
 class State(StrEnum):

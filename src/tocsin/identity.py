@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from tocsin.instants import microseconds
-from tocsin.registration import Json, Kind
+from tocsin.trigger import Json, Kind
 
 REGISTRATION: Final = "trg"
 INSTALLATION: Final = "ins"

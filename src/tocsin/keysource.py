@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tocsin.registration import Json, Overlap, Registration
+from tocsin.registration import Registration
+from tocsin.trigger import Json, Overlap
 
 NAMED: Final = ("provider", "event_type", "connection_id", "delivery_id")
 PREFIXED: Final = ("payload", "safe_header", "safe_query")

@@ -11,8 +11,9 @@ from typing import Final
 
 from tocsin.event import Origin
 from tocsin.instants import MICROSECOND
-from tocsin.registration import Misfire, MisfirePolicy, Registration
+from tocsin.registration import Registration
 from tocsin.schedule import Decision, PlannedFire, decide
+from tocsin.trigger import Misfire, MisfirePolicy
 
 NONE_FIRES: Final = MisfirePolicy(misfire=Misfire.SKIP, grace=timedelta(0) - MICROSECOND)  # even the latest
 

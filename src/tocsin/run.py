@@ -13,7 +13,7 @@ from tocsin.cli.once import begin, end, give_up, kept
 from tocsin.cli.session import session_from
 from tocsin.engine.runners.jsontext import UnwritableValue, compact
 from tocsin.errors import TocsinError
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 __all__ = ["TocsinError", "once"]
 

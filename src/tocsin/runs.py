@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from tocsin.event import Cause
-from tocsin.registration import TENANT, Json
+from tocsin.registration import TENANT
 from tocsin.settings import Workflow
+from tocsin.trigger import Json
 
 TEST_RUN: Final = "run_test"  # what every run of `tocsin test` is told it is: it leaves no trace
 

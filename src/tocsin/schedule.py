@@ -19,7 +19,7 @@ from tocsin.duration import format_duration, parse_duration
 from tocsin.errors import InvalidSchedule
 from tocsin.event import Origin
 from tocsin.instants import MICROSECOND, microseconds, rfc3339
-from tocsin.registration import At, Cron, Every, Json, Misfire, MisfirePolicy, Schedule
+from tocsin.trigger import At, Cron, Every, Json, Misfire, MisfirePolicy, Schedule
 from tocsin.zones import utc
 
 SHORTEST: Final = timedelta(seconds=1)  # DESIGN section 1: nothing finer than one second

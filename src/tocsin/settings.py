@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from tocsin.registration import Json, TriggerSpec
+from tocsin.trigger import Json, TriggerSpec
 
 MIB = 1024 * 1024
 

@@ -18,8 +18,9 @@ from tocsin.instants import MICROSECOND
 from tocsin.keysource import lane_without_payload
 from tocsin.nights import Nights
 from tocsin.passing import passed, put_off
-from tocsin.registration import Cron, Misfire, Overlap, Registration, Schedule
+from tocsin.registration import Registration
 from tocsin.schedule import Decision, PlannedFire, decide, next_after
+from tocsin.trigger import Cron, Misfire, Overlap, Schedule
 
 
 def clock(at: datetime) -> str:

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from tests.crash.rig import Home
 from tests.engine.rig import Rig, open_rig, scheduled
-from tocsin.registration import Cron
+from tocsin.trigger import Cron
 
 LOOKS = 300
 MANY = 100_000
 FEW = 100
-RUNS = 60
+RUNS = 200
 
 NEVER_NOW = Cron(expr="0 0 1 1 *", tz="UTC")  # due once a year
 

@@ -9,7 +9,7 @@ import pytest
 
 from tocsin.config.load import Loaded, load
 from tocsin.errors import ConfigInvalid
-from tocsin.registration import TriggerSpec
+from tocsin.trigger import TriggerSpec
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 

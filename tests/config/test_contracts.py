@@ -10,8 +10,9 @@ import pytest
 
 from tests.config.loading import NOW
 from tocsin.config.contracts import broken
-from tocsin.registration import Json, Kind, Registration, TriggerSpec
+from tocsin.registration import Registration
 from tocsin.settings import Configuration, EngineSettings, Workflow
+from tocsin.trigger import Json, Kind, TriggerSpec
 
 
 def row(name: str, *, state: Json = None, **spec: Any) -> Registration:

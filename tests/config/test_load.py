@@ -11,18 +11,8 @@ import pytest
 from tests.config.loading import WORKFLOW, loaded, trigger
 from tocsin.config.engine_table import EngineTable
 from tocsin.config.tables import TriggerTable, WorkflowTable
-from tocsin.registration import (
-    At,
-    Cron,
-    Every,
-    Kind,
-    Misfire,
-    MisfirePolicy,
-    Overlap,
-    Schedule,
-    TriggerSpec,
-)
 from tocsin.settings import EngineSettings, Workflow
+from tocsin.trigger import At, Cron, Every, Kind, Misfire, MisfirePolicy, Overlap, Schedule, TriggerSpec
 
 
 def test_an_empty_file_is_the_defaults_in_the_systems_zone(tmp_path: Path) -> None:

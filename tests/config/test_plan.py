@@ -12,21 +12,9 @@ import pytest
 from tests.config.loading import NOW
 from tocsin.config.differences import Difference, differences, document
 from tocsin.config.plan import Addition, Plan, plan
-from tocsin.registration import (
-    At,
-    Budget,
-    BudgetPeriod,
-    Cron,
-    DisabledReason,
-    Every,
-    Kind,
-    Overlap,
-    Registration,
-    RowOrigin,
-    Schedule,
-    TriggerSpec,
-)
+from tocsin.registration import DisabledReason, Registration, RowOrigin
 from tocsin.settings import Configuration, EngineSettings, Workflow
+from tocsin.trigger import At, Budget, BudgetPeriod, Cron, Every, Kind, Overlap, Schedule, TriggerSpec
 
 HOURLY = Every(every=timedelta(hours=1))
 SOON = NOW + timedelta(minutes=20)

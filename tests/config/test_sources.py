@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.config.loading import WORKFLOW, trigger, warned
-from tocsin.registration import Json, Kind, Overlap
+from tocsin.trigger import Json, Kind, Overlap
 
 STATEFUL = '[workflows.w]\ncommand = ["echo"]\noutputs = ["state"]\n'
 

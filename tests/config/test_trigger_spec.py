@@ -10,7 +10,7 @@ import pytest
 from tests.config.loading import NOW, WORKFLOW, loaded
 from tocsin.config.convert import trigger_spec
 from tocsin.errors import ConfigInvalid
-from tocsin.registration import At, Cron
+from tocsin.trigger import At, Cron
 
 
 def test_a_spec_from_flags_is_the_spec_from_a_file(tmp_path: Path) -> None:

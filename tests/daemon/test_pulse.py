@@ -14,9 +14,9 @@ from tocsin.engine.gap_ledger import GapLedger
 from tocsin.gaps import Cause
 from tocsin.instants import EPOCH
 from tocsin.notices import GapFound
-from tocsin.registration import At, Misfire
 from tocsin.settings import Retention
 from tocsin.store import gaps, pauses
+from tocsin.trigger import At, Misfire
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.store.raw import on_writer
 from tocsin.daemon.reload import Reload
 from tocsin.errors import StoreUnusable
 from tocsin.notices import ConfigRejected, ZoneChanged
-from tocsin.registration import Cron
+from tocsin.trigger import Cron
 
 ONE = '[workflows.w]\ncommand = ["true"]\n[triggers.one]\nworkflow = "w"\nmanual = true\n'
 TWO = ONE + '[triggers.two]\nworkflow = "w"\nmanual = true\n'

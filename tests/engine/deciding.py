@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.engine.rig import Rig, spec
 from tocsin.event import Cause, Event
-from tocsin.registration import Kind, TriggerSpec
 from tocsin.store import journal
+from tocsin.trigger import Kind, TriggerSpec
 
 
 def follower(name: str, *, on: str) -> TriggerSpec:

@@ -30,24 +30,13 @@ from tocsin.engine.recovery import ReadOutputs, Recovery
 from tocsin.engine.retention import Keeper
 from tocsin.engine.settling import Settler
 from tocsin.event import Accepted, Answer, Event, Occurrence, Origin, State
-from tocsin.registration import (
-    Cron,
-    DisabledReason,
-    Every,
-    Kind,
-    Misfire,
-    MisfirePolicy,
-    Overlap,
-    Registration,
-    RowOrigin,
-    Schedule,
-    TriggerSpec,
-)
+from tocsin.registration import DisabledReason, Registration, RowOrigin
 from tocsin.runs import Outcome, Outputs, Run
 from tocsin.settings import EngineSettings, Paths, Workflow
 from tocsin.store import events, registrations, runs, workflows
 from tocsin.store.connection import WRITER_PRAGMAS, Store, Tx, on_thread, open_store
 from tocsin.store.migrate import create
+from tocsin.trigger import Cron, Every, Kind, Misfire, MisfirePolicy, Overlap, Schedule, TriggerSpec
 
 T = TypeVar("T")
 

@@ -16,8 +16,9 @@ from tocsin.errors import BindingMismatch, StoreUnusable
 from tocsin.event import Accepted, Cause, Declined, Duplicate, Origin, State
 from tocsin.identity import dedupe_hash, idempotency_key
 from tocsin.notices import DuplicateSeen, EventRecorded
-from tocsin.registration import TENANT, DisabledReason, Kind
+from tocsin.registration import TENANT, DisabledReason
 from tocsin.store import ledger
+from tocsin.trigger import Kind
 
 ROWS = (
     "SELECT (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM events) + (SELECT count(*) FROM seen)"

@@ -13,8 +13,9 @@ from tests.store.raw import on_writer
 from tocsin.errors import ConfigInvalid
 from tocsin.identity import token_hash
 from tocsin.notices import ConfigApplied, Disarmed, EventDropped
-from tocsin.registration import Cron, DisabledReason, Kind, RowOrigin
+from tocsin.registration import DisabledReason, RowOrigin
 from tocsin.store import journal, registrations, workflows
+from tocsin.trigger import Cron, Kind
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -10,9 +10,9 @@ import pytest
 from tests.engine.rig import Rig, claimed, ended, scheduled, spec
 from tests.fakes import failed, succeeded
 from tests.store.raw import beside
-from tocsin.registration import Overlap
 from tocsin.runs import Outcome, Verdict
 from tocsin.store.audit import CHECKS, audited
+from tocsin.trigger import Overlap
 
 
 async def everything(rig: Rig) -> None:

@@ -15,8 +15,9 @@ from tests.store.raw import on_writer
 from tocsin.engine.bookmarks import rebased
 from tocsin.errors import BindingMismatch, StoreUnusable
 from tocsin.event import Accepted, Declined, Duplicate, Occurrence
-from tocsin.registration import Kind, Registration, TriggerSpec
+from tocsin.registration import Registration
 from tocsin.seams import FileMark
+from tocsin.trigger import Kind, TriggerSpec
 
 MARK = FileMark(path=b"/in/a.txt", generation=1, size=3, mtime_ns=5, inode=7)
 

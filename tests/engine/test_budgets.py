@@ -14,9 +14,10 @@ from tocsin.budget import nanos
 from tocsin.errors import Refused
 from tocsin.event import Declined
 from tocsin.notices import Disarmed, EventDropped
-from tocsin.registration import Budget, BudgetPeriod, DisabledReason, Overlap, Registration, TriggerSpec
+from tocsin.registration import DisabledReason, Registration
 from tocsin.runs import Outcome, Outputs, RunState, Verdict
 from tocsin.store import costs, registrations
+from tocsin.trigger import Budget, BudgetPeriod, Overlap, TriggerSpec
 
 COST = Outputs(cost_usd=0.5)
 

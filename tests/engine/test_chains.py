@@ -9,9 +9,10 @@ from tests.fakes import failed, succeeded
 from tests.store.raw import on_writer
 from tocsin.event import Accepted, Cause, Event, State
 from tocsin.notices import Trouble
-from tocsin.registration import Json, Kind, Registration, TriggerSpec
+from tocsin.registration import Registration
 from tocsin.runs import Outcome, Verdict
 from tocsin.store import ledger
+from tocsin.trigger import Json, Kind, TriggerSpec
 
 PERMANENT = Outcome(verdict=Verdict.FAILED_PERMANENTLY, exit_code=65, error="exit code 65")
 CANCELLED = Outcome(verdict=Verdict.CANCELLED)

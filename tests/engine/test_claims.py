@@ -10,10 +10,10 @@ from tests.fakes import failed, succeeded
 from tests.store.raw import on_writer
 from tocsin.event import Origin
 from tocsin.instants import rfc3339
-from tocsin.registration import Overlap
 from tocsin.runs import RunState
 from tocsin.settings import Workflow
 from tocsin.store import events, workflows
+from tocsin.trigger import Overlap
 
 
 class TestSeats:

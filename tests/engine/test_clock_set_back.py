@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.engine.rig import Rig, open_rig, scheduled
 from tests.engine.test_clockwork import DAY, HOUR, MINUTE, NINE, NOON, jump, planned
 from tests.fakes import failed, succeeded
-from tocsin.registration import Overlap
+from tocsin.trigger import Overlap
 
 
 async def test_a_clock_set_back_fires_nothing_twice(rig: Rig) -> None:

@@ -12,9 +12,10 @@ from tests.store.raw import on_writer
 from tocsin.engine.clockwork import BATCH
 from tocsin.event import Event, Origin, State
 from tocsin.notices import Disarmed, EventRecorded, Trouble
-from tocsin.registration import At, Cron, DisabledReason, Every, Kind, Misfire, Overlap
+from tocsin.registration import DisabledReason
 from tocsin.schedule import delivery_id
 from tocsin.store import ledger, registrations
+from tocsin.trigger import At, Cron, Every, Kind, Misfire, Overlap
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

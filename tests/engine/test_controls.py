@@ -13,8 +13,9 @@ from tocsin.engine.controls import Fired
 from tocsin.errors import BadRequest, ConfigInvalid, NotFound, Refused
 from tocsin.event import Cause, Origin
 from tocsin.identity import token_hash
-from tocsin.registration import DisabledReason, Json, Kind, Registration, RowOrigin
+from tocsin.registration import DisabledReason, Registration, RowOrigin
 from tocsin.store import journal, ledger
+from tocsin.trigger import Json, Kind
 
 W = '[workflows.w]\ncommand = ["true"]\n'
 HOUR = timedelta(hours=1)

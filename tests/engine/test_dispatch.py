@@ -16,9 +16,9 @@ from tocsin.engine import attempt
 from tocsin.errors import RunnerUnreachable, SpawnFailed
 from tocsin.event import State
 from tocsin.notices import EventRecorded, RunEnded, RunStarted, Trouble
-from tocsin.registration import Overlap
 from tocsin.runs import Outcome, ProcessFacts, RunRequest, RunState
 from tocsin.store.connection import Tx
+from tocsin.trigger import Overlap
 
 
 def handle_of(rig: Rig, event_id: str) -> FakeHandle:

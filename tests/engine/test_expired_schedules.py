@@ -9,7 +9,8 @@ import pytest
 from tests.engine.rig import MINUTELY, Rig, policy, scheduled
 from tests.fakes import succeeded
 from tocsin.engine.gap_ledger import cost_of
-from tocsin.registration import At, DisabledReason, Every, Misfire, Schedule
+from tocsin.registration import DisabledReason
+from tocsin.trigger import At, Every, Misfire, Schedule
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

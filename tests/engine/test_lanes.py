@@ -12,9 +12,10 @@ from tests.engine.rig import Rig, limits, open_rig, scheduled, spec
 from tests.fakes import failed, succeeded
 from tests.store.raw import beside
 from tocsin.event import Accepted, Duplicate, Origin, Skipped, State
-from tocsin.registration import Overlap, Registration
+from tocsin.registration import Registration
 from tocsin.runs import Outcome, Verdict
 from tocsin.store import lanes
+from tocsin.trigger import Overlap
 
 CANCELLED = Outcome(verdict=Verdict.CANCELLED)
 INTERRUPTED = Outcome(verdict=Verdict.INTERRUPTED)

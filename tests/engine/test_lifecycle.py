@@ -17,10 +17,11 @@ from tocsin.engine import lifecycle
 from tocsin.engine.lifecycle import Lifecycle
 from tocsin.errors import StoreUnusable
 from tocsin.notices import SourceFailed, SourceRecovered
-from tocsin.registration import Json, Kind, Registration, TriggerSpec
+from tocsin.registration import Registration
 from tocsin.seams import Source
 from tocsin.store import installations
 from tocsin.store.connection import on_thread
+from tocsin.trigger import Json, Kind, TriggerSpec
 
 
 class FakeSource:

@@ -14,10 +14,10 @@ from tocsin.engine.once import LONGEST, Turn
 from tocsin.engine.runners.process import process_facts
 from tocsin.engine.verbs import VERBS
 from tocsin.errors import BadRequest, NotFound, Refused
-from tocsin.registration import Json, Overlap
 from tocsin.runs import Outcome, ProcessFacts, Verdict
 from tocsin.store import journal
 from tocsin.store.once import Holder
+from tocsin.trigger import Json, Overlap
 
 HERE = process_facts(os.getpid())
 ABOVE = process_facts(os.getppid())  # another process that lives

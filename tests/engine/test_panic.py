@@ -12,8 +12,8 @@ from tests.engine.test_chains import after
 from tests.fakes import failed, succeeded
 from tocsin.engine.verbs import VERBS
 from tocsin.notices import RunEnded, StopAsked
-from tocsin.registration import Overlap
 from tocsin.runs import Outcome, RunState, Verdict
+from tocsin.trigger import Overlap
 
 DROPPED = ("dropped", "panic")
 HELD = ("held", "paused")

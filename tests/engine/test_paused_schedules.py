@@ -11,7 +11,7 @@ from tests.engine.rig import Rig, open_rig, policy, scheduled, spec
 from tests.fakes import succeeded
 from tocsin.event import Event, Origin, State
 from tocsin.notices import Resumed
-from tocsin.registration import At, Cron, Every, Misfire, Schedule
+from tocsin.trigger import At, Cron, Every, Misfire, Schedule
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

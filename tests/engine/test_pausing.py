@@ -14,8 +14,9 @@ from tests.store.raw import on_writer
 from tocsin.errors import BadRequest, NotFound, Refused
 from tocsin.event import Declined, Origin, State
 from tocsin.notices import Paused, Resumed
-from tocsin.registration import DisabledReason, Kind, Overlap
+from tocsin.registration import DisabledReason
 from tocsin.runs import Outcome, Verdict
+from tocsin.trigger import Kind, Overlap
 
 HELD = ("held", "paused")
 RUNS = ("claimed", None)

@@ -14,7 +14,7 @@ from tests.engine.rig import Rig, limits, spec
 from tests.fakes import succeeded
 from tests.store.raw import on_writer
 from tocsin.event import Accepted, Duplicate, State
-from tocsin.registration import Overlap
+from tocsin.trigger import Overlap
 
 
 async def test_a_claim_without_a_lane_stands_in_nobodys_way(open_engine: Rig) -> None:

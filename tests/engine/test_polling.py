@@ -13,8 +13,9 @@ from tocsin.dedupe import Last, written
 from tocsin.engine.polling import Item, Poll, Polls
 from tocsin.errors import BindingMismatch, StaleCursor
 from tocsin.event import Accepted, Declined, Duplicate
-from tocsin.registration import Json, Kind, Registration
+from tocsin.registration import Registration
 from tocsin.store import installations
+from tocsin.trigger import Json, Kind
 
 # No component of this kind is built yet; the engine asks of one only that its name and version agree.
 FEED = spec(kind=Kind.POLL, component="webhook")

@@ -29,9 +29,10 @@ from tests.engine.rig import Rig, limits, paths_in, spec
 from tests.fakes import failed, succeeded
 from tocsin.errors import Refused
 from tocsin.event import UNFINISHED, Accepted, Declined, Duplicate, Event, Origin, Skipped, State
-from tocsin.registration import Json, Overlap, Registration
+from tocsin.registration import Registration
 from tocsin.runs import Outcome, Verdict
 from tocsin.store import events
+from tocsin.trigger import Json, Overlap
 
 T = TypeVar("T")
 

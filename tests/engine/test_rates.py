@@ -10,9 +10,10 @@ import pytest
 from tests.engine.rig import Rig, ended, limits, open_rig, spec
 from tests.fakes import failed, succeeded
 from tocsin.notices import EventsDeferred
-from tocsin.registration import Overlap, Registration, TriggerSpec
+from tocsin.registration import Registration
 from tocsin.runs import Outcome, Verdict
 from tocsin.store import journal
+from tocsin.trigger import Overlap, TriggerSpec
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)

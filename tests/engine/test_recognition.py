@@ -16,8 +16,9 @@ from tocsin.dedupe import Greatest, Last, Order, Strategy, Unique, written
 from tocsin.event import Accepted, Answer, Declined, Duplicate, Origin, State, Unreadable
 from tocsin.identity import dedupe_hash, idempotency_key
 from tocsin.notices import DuplicateSeen
-from tocsin.registration import TENANT, Kind, Mark, Overlap, Registration, TriggerSpec
+from tocsin.registration import TENANT, Mark, Registration
 from tocsin.store import journal
+from tocsin.trigger import Kind, Overlap, TriggerSpec
 
 NUMBERS = Greatest(order=Order.NUMBER)
 

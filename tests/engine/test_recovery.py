@@ -10,8 +10,9 @@ from tests.engine.rig import Rig, open_rig, spec
 from tests.fakes import FakeHandle, failed, succeeded
 from tocsin.event import State
 from tocsin.notices import RunRecovered
-from tocsin.registration import Json, Registration
+from tocsin.registration import Registration
 from tocsin.runs import Outputs, RunState
+from tocsin.trigger import Json
 
 
 async def crash(rig: Rig, row: Registration, deliveries: int = 1) -> list[str]:

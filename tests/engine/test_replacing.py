@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.engine.rig import Rig, open_rig, scheduled, spec
 from tests.fakes import failed, succeeded
 from tocsin.notices import EventDropped, StopAsked
-from tocsin.registration import Kind, Overlap
 from tocsin.runs import Outcome, RunState, Verdict
+from tocsin.trigger import Kind, Overlap
 
 CANCELLED = Outcome(verdict=Verdict.CANCELLED)
 REPLACE = spec(overlap=Overlap.REPLACE)

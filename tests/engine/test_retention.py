@@ -18,10 +18,11 @@ from tocsin.engine.controls import by_hand
 from tocsin.errors import Refused
 from tocsin.event import Duplicate, Event
 from tocsin.notices import HistoryGivenUp, Trouble
-from tocsin.registration import DisabledReason, Overlap, Registration
+from tocsin.registration import DisabledReason, Registration
 from tocsin.settings import EngineSettings, Retention
 from tocsin.store import journal, ledger
 from tocsin.store.audit import audited
+from tocsin.trigger import Overlap
 
 DAY = timedelta(days=1)
 KEPT = Retention(

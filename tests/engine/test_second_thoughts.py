@@ -12,9 +12,10 @@ from tests.fakes import failed, succeeded
 from tocsin.errors import Refused
 from tocsin.event import Cause, Event, Origin, Skipped, State
 from tocsin.notices import EventRecorded, RunEnded, RunStarted
-from tocsin.registration import DisabledReason, Overlap, Registration
+from tocsin.registration import DisabledReason, Registration
 from tocsin.runs import Outcome, Verdict
 from tocsin.store import ledger
+from tocsin.trigger import Overlap
 
 
 class TestRetryWhatWaits:

@@ -12,9 +12,10 @@ from tests.fakes import failed, succeeded
 from tests.store.raw import on_writer
 from tocsin.event import State
 from tocsin.notices import RunEnded
-from tocsin.registration import DisabledReason, Json
+from tocsin.registration import DisabledReason
 from tocsin.runs import Outcome, Outputs, RunState, Verdict
 from tocsin.store import journal, registrations
+from tocsin.trigger import Json
 
 LOST = Outcome(verdict=Verdict.LOST, error="the engine died while it ran")
 INTERRUPTED = Outcome(verdict=Verdict.INTERRUPTED)

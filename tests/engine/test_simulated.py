@@ -13,9 +13,9 @@ from tocsin.engine.clockwork import next_look
 from tocsin.event import Origin, State
 from tocsin.nights import Nights
 from tocsin.notices import Disarmed
-from tocsin.registration import Cron, Every, Misfire, Schedule
 from tocsin.simulation import Simulation, What
 from tocsin.store import pauses
+from tocsin.trigger import Cron, Every, Misfire, Schedule
 
 NIGHT = Nights(start=time(22, 30), end=time(6, 45), tz=ZoneInfo("Europe/Berlin"))
 AHEAD = timedelta(days=3)

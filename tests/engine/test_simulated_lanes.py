@@ -12,8 +12,8 @@ from tests.fakes import succeeded
 from tocsin.cli.simulate import known
 from tocsin.event import State
 from tocsin.instants import MICROSECOND
-from tocsin.registration import Cron, Every, Misfire, Overlap
 from tocsin.simulation import Simulation, What
+from tocsin.trigger import Cron, Every, Misfire, Overlap
 
 MINUTE = timedelta(minutes=1)
 LENGTH = 40 * MINUTE

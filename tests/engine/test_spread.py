@@ -10,7 +10,7 @@ from tests.engine.test_clockwork import HOUR, MINUTE, NINE, NOON, jump
 from tests.fakes import succeeded
 from tocsin.event import Origin, State
 from tocsin.passing import spread
-from tocsin.registration import Cron, Every, Misfire
+from tocsin.trigger import Cron, Every, Misfire
 
 
 class TestSpread:

@@ -21,8 +21,9 @@ from tests.fakes import succeeded
 from tocsin.engine.admission import admit
 from tocsin.engine.claims import Claim
 from tocsin.event import State
-from tocsin.registration import Overlap, Registration
+from tocsin.registration import Registration
 from tocsin.store.connection import Tx
+from tocsin.trigger import Overlap
 
 SEATS = 3
 BURST = 1000

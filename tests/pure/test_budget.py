@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tocsin.budget import MOST_USD, begins, begins_again, counted_from, dollars, exact, nanos, spent_of
 from tocsin.instants import rfc3339
-from tocsin.registration import NANOS, Budget, BudgetPeriod
+from tocsin.trigger import NANOS, Budget, BudgetPeriod
 
 DAY, WEEK, MONTH = BudgetPeriod.DAY, BudgetPeriod.WEEK, BudgetPeriod.MONTH
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tocsin.event import Origin
-from tocsin.registration import At, Cron, Every, Misfire, MisfirePolicy, Schedule
 from tocsin.schedule import Decision, decide, next_after, upcoming
+from tocsin.trigger import At, Cron, Every, Misfire, MisfirePolicy, Schedule
 
 ARMED = datetime(2026, 1, 1, tzinfo=UTC)
 DAILY = Cron(expr="0 9 * * *", tz="Europe/Berlin")

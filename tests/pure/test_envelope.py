@@ -9,7 +9,7 @@ import pytest
 
 from tocsin.envelope import envelope
 from tocsin.event import Occurrence
-from tocsin.registration import Kind
+from tocsin.trigger import Kind
 
 RECEIVED = datetime(2026, 1, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 KEYS = {

@@ -20,7 +20,7 @@ from tocsin.identity import (
     new_token,
     token_hash,
 )
-from tocsin.registration import Kind
+from tocsin.trigger import Kind
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 123_456, tzinfo=UTC)
 PART = st.text(max_size=12)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tocsin.duration import parse_duration
 from tocsin.errors import InvalidSchedule
-from tocsin.registration import At, Cron, Every, Json, Schedule
 from tocsin.schedule import SelfSchedule, delivery_id, next_after, self_scheduled, upcoming, validate
+from tocsin.trigger import At, Cron, Every, Json, Schedule
 
 ARMED = datetime(2026, 1, 1, tzinfo=UTC)
 DAILY = Cron(expr="0 9 * * *", tz="Europe/Berlin")

@@ -10,17 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import failed, succeeded
-from tocsin.registration import (
-    NANOS,
-    Budget,
-    BudgetPeriod,
-    Cron,
-    DisabledReason,
-    Json,
-    Kind,
-    Registration,
-    TriggerSpec,
-)
+from tocsin.registration import DisabledReason, Registration
 from tocsin.runs import Outcome, Outputs, RunState, Verdict
 from tocsin.schedule import SelfSchedule
 from tocsin.settlement import (
@@ -36,6 +26,7 @@ from tocsin.settlement import (
     Streak,
     settle,
 )
+from tocsin.trigger import NANOS, Budget, BudgetPeriod, Cron, Json, Kind, TriggerSpec
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

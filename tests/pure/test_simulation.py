@@ -10,20 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tocsin.nights import Nights
-from tocsin.registration import (
-    At,
-    Cron,
-    DisabledReason,
-    Every,
-    Kind,
-    Misfire,
-    MisfirePolicy,
-    Overlap,
-    Registration,
-    Schedule,
-    TriggerSpec,
-)
+from tocsin.registration import DisabledReason, Registration
 from tocsin.simulation import Simulation, Step, What
+from tocsin.trigger import At, Cron, Every, Kind, Misfire, MisfirePolicy, Overlap, Schedule, TriggerSpec
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -16,9 +16,9 @@ import pytest
 from tests.runners.workbench import Workbench, output
 from tocsin.engine.runners.command import CommandRunner
 from tocsin.engine.runners.logfile import read_log
-from tocsin.registration import Json
 from tocsin.runs import Outcome, Verdict
 from tocsin.seams import RunHandle, Runner
+from tocsin.trigger import Json
 
 NASTY_NAMES = [
     "$(touch PWNED).txt",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tocsin.engine.runners.placeholders import fill
 from tocsin.errors import SpawnFailed
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 PARAMS: dict[str, Json] = {
     "event": {

@@ -17,9 +17,9 @@ import psutil
 from tocsin.engine.runners.command import CommandRunner
 from tocsin.engine.runners.logfile import read_log
 from tocsin.engine.runners.running import CommandRun
-from tocsin.registration import Json
 from tocsin.runs import Outcome, RunRequest
 from tocsin.settings import Workflow
+from tocsin.trigger import Json
 
 STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
 PATIENCE_S = 30.0  # for a machine that does ten other things at once

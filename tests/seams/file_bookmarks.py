@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from tocsin.event import Accepted, Declined, Duplicate, Occurrence
-from tocsin.registration import Kind
 from tocsin.seams import FileBookmarks, FileMark
+from tocsin.trigger import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

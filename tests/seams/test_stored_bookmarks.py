@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.rig import open_rig, spec
 from tests.seams.file_bookmarks import Bed, FileBookmarksContract, MakeBed
-from tocsin.registration import Kind
+from tocsin.trigger import Kind
 
 
 class TestStoredBookmarks(FileBookmarksContract):

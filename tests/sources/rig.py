@@ -18,8 +18,9 @@ from tocsin.engine.sources.files.root import Pace
 from tocsin.engine.sources.files.source import FilesSource
 from tocsin.event import Answer, Occurrence
 from tocsin.notices import Notice
-from tocsin.registration import Json, Kind, Overlap, Registration, TriggerSpec
+from tocsin.registration import Registration
 from tocsin.seams import FileMark
+from tocsin.trigger import Json, Kind, Overlap, TriggerSpec
 
 DEADLINE = 30.0  # seconds; only a broken test waits that long
 QUICK = Pace(check=0.1, rescan=600.0, poll=0.2, rewatch=600.0)

@@ -11,9 +11,9 @@ import pytest
 
 from tests.store.raw import beside, on_writer
 from tocsin.errors import StoreUnusable
-from tocsin.registration import Json
 from tocsin.store import journal
 from tocsin.store.connection import Store, Tx, on_thread, open_store
+from tocsin.trigger import Json
 
 
 def put(key: str, value: Json = 1) -> Callable[[Tx], str]:

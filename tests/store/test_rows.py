@@ -16,25 +16,12 @@ from hypothesis import strategies as st
 
 from tocsin.identity import INSTALLATION, REGISTRATION, new_id
 from tocsin.instants import instant
-from tocsin.registration import (
-    At,
-    Cron,
-    DisabledReason,
-    Every,
-    Json,
-    Kind,
-    Misfire,
-    MisfirePolicy,
-    Overlap,
-    Registration,
-    RowOrigin,
-    Schedule,
-    TriggerSpec,
-)
+from tocsin.registration import DisabledReason, Registration, RowOrigin
 from tocsin.seams import FileMark
 from tocsin.settings import Workflow
 from tocsin.store import columns, installations, journal, registrations, workflows
 from tocsin.store.connection import Step, Store, Tx, open_store
+from tocsin.trigger import At, Cron, Every, Json, Kind, Misfire, MisfirePolicy, Overlap, Schedule, TriggerSpec
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 123_456, tzinfo=UTC)
 T = TypeVar("T")

@@ -18,11 +18,12 @@ from tocsin.engine.controls import Controls
 from tocsin.engine.retention import Keeper
 from tocsin.engine.secret_store import FileSecrets
 from tocsin.event import Answer, Event, Occurrence
-from tocsin.registration import Json, Kind, Overlap, RowOrigin, TriggerSpec
+from tocsin.registration import RowOrigin
 from tocsin.seams import Accept
 from tocsin.settings import MIB, EngineSettings, Workflow
 from tocsin.store import events, ledger, registrations, workflows
 from tocsin.store.connection import Store, Tx, open_store
+from tocsin.trigger import Json, Kind, Overlap, TriggerSpec
 from tocsin.web.app import Limits, WebContext
 from tocsin.web.serve import Server
 

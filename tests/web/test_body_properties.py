@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.registration import Json
 from tocsin.store.columns import dump, load
+from tocsin.trigger import Json
 from tocsin.web.body import decode
 from tocsin.web.refusals import Refusal
 

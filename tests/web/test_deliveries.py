@@ -14,10 +14,10 @@ from tocsin.engine.accept import Acceptor
 from tocsin.engine.claims import Claims
 from tocsin.event import State
 from tocsin.notices import EventRecorded
-from tocsin.registration import Kind, Overlap
 from tocsin.settings import EngineSettings
 from tocsin.store import registrations
 from tocsin.store.connection import open_reader, open_store
+from tocsin.trigger import Kind, Overlap
 
 
 async def test_a_delivery_is_answered_202_with_the_ids_of_its_event(rig: Rig) -> None:

@@ -19,7 +19,8 @@ from tocsin.cli.session import Session, now, session_of
 from tocsin.cli.triggers import details
 from tocsin.components import VERSIONS
 from tocsin.errors import EngineUnreachable
-from tocsin.registration import Json, Registration, RowOrigin
+from tocsin.registration import Registration, RowOrigin
+from tocsin.trigger import Json
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

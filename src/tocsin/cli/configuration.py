@@ -18,7 +18,7 @@ from tocsin.cli.reading import read_if_any
 from tocsin.cli.session import Session, now, session_of
 from tocsin.cli.times import local
 from tocsin.errors import ConfigInvalid, Problem
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 if TYPE_CHECKING:
     from tocsin.config.load import Loaded

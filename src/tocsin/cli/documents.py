@@ -8,8 +8,9 @@ from tocsin.cli.times import zulu
 from tocsin.duration import format_duration
 from tocsin.event import UNFINISHED, Event
 from tocsin.instants import MICROSECOND, rfc3339
-from tocsin.registration import NANOS, At, Cron, DisabledReason, Every, Json, Kind, Registration, Schedule
+from tocsin.registration import DisabledReason, Registration
 from tocsin.runs import Run
+from tocsin.trigger import NANOS, At, Cron, Every, Json, Kind, Schedule
 
 
 def registration(row: Registration, now: datetime) -> dict[str, Json]:

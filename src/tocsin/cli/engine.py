@@ -18,8 +18,8 @@ from tocsin.cli.session import Session, now, session_of
 from tocsin.daemon.lock import Holder, read_holder
 from tocsin.errors import ConfigInvalid, EngineUnreachable
 from tocsin.event import State
-from tocsin.registration import Json
 from tocsin.settings import EngineSettings
+from tocsin.trigger import Json
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

@@ -18,8 +18,8 @@ from tocsin.cli.session import Session, session_of
 from tocsin.cli.waiting import event_and_run, wait_for
 from tocsin.errors import ConfigInvalid, TocsinError
 from tocsin.event import UNFINISHED, State
-from tocsin.registration import Json
 from tocsin.runs import RunState
+from tocsin.trigger import Json
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

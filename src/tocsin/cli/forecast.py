@@ -18,7 +18,8 @@ from tocsin.cli.reading import read, read_if_any, trigger_called, triggers
 from tocsin.cli.session import Session, now, session_of
 from tocsin.cli.times import local, local_rfc3339, relative
 from tocsin.instants import MICROSECOND, rfc3339
-from tocsin.registration import Cron, Json, Registration, Schedule
+from tocsin.registration import Registration
+from tocsin.trigger import Cron, Json, Schedule
 
 COUNT: Final = 10  # rows unless told
 MOST: Final = 1000  # rows with --within alone: a trigger may fire each second

@@ -14,7 +14,7 @@ from tocsin.cli.session import now, session_of
 from tocsin.cli.times import local
 from tocsin.gaps import signed
 from tocsin.instants import rfc3339
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

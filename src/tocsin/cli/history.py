@@ -19,8 +19,8 @@ from tocsin.cli.session import Session, now, session_of
 from tocsin.cli.times import both, local, relative
 from tocsin.event import Event, Origin, State
 from tocsin.instants import rfc3339
-from tocsin.registration import Json
 from tocsin.runs import Run
+from tocsin.trigger import Json
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

@@ -21,7 +21,7 @@ from tocsin.cli.render import say
 from tocsin.cli.session import Session
 from tocsin.daemon.lock import Holder, read_holder
 from tocsin.errors import EngineUnreachable, TocsinError
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 TIMEOUT_S: Final = 60.0  # a verb is one short transaction; a machine under load may take its time
 STARTING_S: Final = 10.0  # between taking the lock and opening the socket an engine applies its configuration

@@ -18,8 +18,8 @@ from tocsin.cli.link import call
 from tocsin.cli.options import JsonFlag
 from tocsin.cli.session import Session, session_of
 from tocsin.errors import BadRequest, TocsinError
-from tocsin.registration import Json
 from tocsin.runs import TEST_RUN
+from tocsin.trigger import Json
 
 LINGER_S: Final = 1.0  # what a step leaves behind may keep its pipe open; the engine waits no longer either
 MOST_READ: Final = 256 * 1024  # of what a step prints: no more than 64 KiB of JSON is kept, blanks apart

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NoReturn, TypeAlias
 import typer
 
 from tocsin.cli.session import session_from
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask (only a terminal is asked).")]

@@ -18,7 +18,7 @@ from typing import Final, TextIO
 import typer
 
 from tocsin.cli import exits
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 GAP: Final = "  "
 NARROWEST: Final = 8  # characters: below this a shortened cell tells nothing

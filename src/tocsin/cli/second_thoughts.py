@@ -16,7 +16,7 @@ from tocsin.cli.reading import event_called, read
 from tocsin.cli.session import Session, session_of
 from tocsin.cli.waiting import until_stopped
 from tocsin.event import Event, State
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

@@ -19,8 +19,9 @@ from tocsin.cli.reading import read_if_any, trigger_called, triggers
 from tocsin.cli.session import Session, now, session_of
 from tocsin.cli.times import local
 from tocsin.instants import rfc3339
-from tocsin.registration import Json, Registration
+from tocsin.registration import Registration
 from tocsin.runs import RunState
+from tocsin.trigger import Json
 
 if TYPE_CHECKING:
     from tocsin.nights import Nights

@@ -18,7 +18,8 @@ from tocsin.cli.times import both, relative, until
 from tocsin.components import VERSIONS
 from tocsin.dedupe import Greatest, strategy_of
 from tocsin.event import Event
-from tocsin.registration import Json, Kind, Registration
+from tocsin.registration import Registration
+from tocsin.trigger import Json, Kind
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx

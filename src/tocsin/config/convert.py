@@ -30,8 +30,8 @@ from tocsin.config.tables import (
     read_table,
 )
 from tocsin.errors import ConfigInvalid, InvalidSchedule
-from tocsin.registration import TriggerSpec
 from tocsin.settings import EngineSettings, Retention, Workflow
+from tocsin.trigger import TriggerSpec
 
 
 def engine_settings(raw: Mapping[str, Any], *, system_tz: str) -> tuple[EngineSettings, list[Fault]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tocsin.instants import rfc3339
-from tocsin.registration import NANOS, At, Budget, Cron, Every, Json, Schedule, TriggerSpec
+from tocsin.trigger import NANOS, At, Budget, Cron, Every, Json, Schedule, TriggerSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

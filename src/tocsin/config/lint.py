@@ -19,8 +19,8 @@ from zoneinfo import ZoneInfo
 from tocsin import cron
 from tocsin.config.loops import looping
 from tocsin.config.problems import Fault, seen
-from tocsin.registration import At, Cron, Json, Overlap, TriggerSpec
 from tocsin.settings import Configuration, EngineSettings, Workflow
+from tocsin.trigger import At, Cron, Json, Overlap, TriggerSpec
 
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 

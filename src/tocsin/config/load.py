@@ -16,8 +16,8 @@ from tocsin.config.document import Document, read_document
 from tocsin.config.problems import Fault, dotted, seen
 from tocsin.config.rules import Around
 from tocsin.errors import ConfigInvalid, Problem
-from tocsin.registration import TriggerSpec
 from tocsin.settings import Configuration, EngineSettings, Workflow
+from tocsin.trigger import TriggerSpec
 
 Record = TypeVar("Record")
 

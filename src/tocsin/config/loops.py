@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from tocsin.registration import TriggerSpec
+from tocsin.trigger import TriggerSpec
 
 _Node: TypeAlias = tuple[str, str]
 """("workflow", name) or ("trigger", name), as an `after` names what it follows."""

@@ -14,8 +14,9 @@ from tocsin.config.contracts import Place, broken
 from tocsin.config.differences import Difference, differences
 from tocsin.config.problems import dotted
 from tocsin.errors import Problem
-from tocsin.registration import DisabledReason, Registration, RowOrigin, TriggerSpec
+from tocsin.registration import DisabledReason, Registration, RowOrigin
 from tocsin.settings import Configuration, Workflow
+from tocsin.trigger import TriggerSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from tocsin.config.tables import SOURCES, FileTables
 from tocsin.config.values import NAME
 from tocsin.duration import format_duration
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 

@@ -15,7 +15,8 @@ from tocsin.config.rules import Around
 from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, WebhookTable
 from tocsin.config.tables import TriggerTable
 from tocsin.dedupe import Greatest, Last, Order, Strategy, Unique, written
-from tocsin.registration import (
+from tocsin.settings import EngineSettings, Workflow
+from tocsin.trigger import (
     At,
     Budget,
     BudgetPeriod,
@@ -29,7 +30,6 @@ from tocsin.registration import (
     Schedule,
     TriggerSpec,
 )
-from tocsin.settings import EngineSettings, Workflow
 
 _KINDS: Final = {
     "cron": Kind.SCHEDULE,

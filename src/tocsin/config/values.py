@@ -21,7 +21,7 @@ from tocsin import cron, keysource
 from tocsin.config.problems import dotted, seen
 from tocsin.duration import parse_duration
 from tocsin.errors import InvalidSchedule
-from tocsin.registration import NANOS, Json
+from tocsin.trigger import NANOS, Json
 
 HARD_BODY_LIMIT: Final = 4 * 1024 * 1024  # bytes; DESIGN section 10: no source may ask for more
 

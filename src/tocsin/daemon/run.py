@@ -30,9 +30,10 @@ from tocsin.engine.sources.files.hub import ObserverHub
 from tocsin.engine.sources.files.source import FilesSource
 from tocsin.errors import Refused
 from tocsin.notices import Disarmed, Paused, Resumed, StopAsked
-from tocsin.registration import Json, Registration
+from tocsin.registration import Registration
 from tocsin.seams import Source
 from tocsin.settings import EngineSettings, Paths
+from tocsin.trigger import Json
 from tocsin.web.app import WebContext
 from tocsin.web.serve import Server
 

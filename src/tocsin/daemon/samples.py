@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 PLANNED: Final[Mapping[str, Json]] = {"planned_at": "2026-01-01T00:00:00Z", "missed": 0}
 

@@ -25,11 +25,12 @@ from tocsin.envelope import envelope
 from tocsin.errors import NotFound, SpawnFailed
 from tocsin.event import Event, State
 from tocsin.identity import RUN, engine_key, idempotency_key, new_id
-from tocsin.registration import Json, Registration
+from tocsin.registration import Registration
 from tocsin.runs import TEST_RUN, Outcome, RunRequest, RunState, Verdict
 from tocsin.settings import Paths, Workflow
 from tocsin.store import events, registrations, runs
 from tocsin.store.connection import Tx
+from tocsin.trigger import Json
 
 FROZEN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 EVENT_ID: Final = "evt_test"

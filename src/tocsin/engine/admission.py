@@ -19,10 +19,11 @@ from tocsin.event import Accepted, Answer, Declined, Occurrence, Origin, Skipped
 from tocsin.identity import DELIVERY, EVENT, idempotency_key, new_id
 from tocsin.keysource import key_of, lane_without_payload, parse
 from tocsin.notices import EventRecorded
-from tocsin.registration import PAUSED, TENANT, Kind, Overlap, Registration
+from tocsin.registration import PAUSED, TENANT, Registration
 from tocsin.seams import Announce
 from tocsin.store import events, journal, lanes, ledger, registrations
 from tocsin.store.connection import Tx
+from tocsin.trigger import Kind, Overlap
 
 KEPT: Final = frozenset({Kind.RUN, Kind.POLL})  # what they tell is told once: nobody sends it again
 

@@ -20,12 +20,13 @@ from tocsin.engine.disarming import disarm, drop_all, requeue
 from tocsin.engine.recognition import carry_over
 from tocsin.identity import INSTALLATION, REGISTRATION, new_id, new_token, token_hash
 from tocsin.notices import ConfigApplied
-from tocsin.registration import DisabledReason, Kind, Registration, RowOrigin, TriggerSpec
+from tocsin.registration import DisabledReason, Registration, RowOrigin
 from tocsin.schedule import next_after
 from tocsin.seams import Announce, SecretStore
 from tocsin.settings import Configuration
 from tocsin.store import installations, journal, registrations, workflows
 from tocsin.store.connection import Tx
+from tocsin.trigger import Kind, TriggerSpec
 
 
 class Applier:

@@ -20,11 +20,12 @@ from tocsin.event import Event, Origin
 from tocsin.identity import CLAIM, RUN, engine_key, new_id
 from tocsin.instants import rfc3339
 from tocsin.notices import EventDropped
-from tocsin.registration import Json, Registration
+from tocsin.registration import Registration
 from tocsin.seams import Announce
 from tocsin.settings import EngineSettings, Workflow
 from tocsin.store import events, lanes, ledger, registrations, runs, turns, workflows
 from tocsin.store.connection import Tx
+from tocsin.trigger import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

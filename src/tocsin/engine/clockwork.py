@@ -24,12 +24,13 @@ from tocsin.event import Occurrence, Origin
 from tocsin.instants import MICROSECOND
 from tocsin.notices import Trouble
 from tocsin.passing import put_off
-from tocsin.registration import PAUSED, DisabledReason, Misfire, Registration
+from tocsin.registration import PAUSED, DisabledReason, Registration
 from tocsin.retry import CEILING_S
 from tocsin.schedule import Decision, decide
 from tocsin.seams import Announce
 from tocsin.store import events, installations, journal, pauses, registrations
 from tocsin.store.connection import Store, Tx
+from tocsin.trigger import Misfire
 
 BATCH: Final = 500  # one transaction's worth; a longer one would hold up webhooks that wait for their commit
 

@@ -14,11 +14,12 @@ from tocsin.engine.applying import Applier, applied, make_plan, wanted
 from tocsin.engine.choosing import named
 from tocsin.errors import ConfigInvalid, Problem, Refused
 from tocsin.notices import ContractBroken
-from tocsin.registration import Json, Registration, RowOrigin
+from tocsin.registration import Registration, RowOrigin
 from tocsin.seams import Announce, Clock
 from tocsin.settings import EngineSettings
 from tocsin.store import journal, registrations, workflows
 from tocsin.store.connection import Store, Tx
+from tocsin.trigger import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

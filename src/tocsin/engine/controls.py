@@ -26,11 +26,12 @@ from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin, Skipped
 from tocsin.identity import new_id, token_hash
-from tocsin.registration import DisabledReason, Json, Registration
+from tocsin.registration import DisabledReason, Registration
 from tocsin.seams import Announce, Clock, SecretStore
 from tocsin.settings import EngineSettings
 from tocsin.store import events, journal
 from tocsin.store.connection import Store, Tx
+from tocsin.trigger import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,11 @@ from typing import Final
 from tocsin.event import Event
 from tocsin.instants import rfc3339
 from tocsin.notices import EventsDeferred
-from tocsin.registration import Json, Registration
+from tocsin.registration import Registration
 from tocsin.seams import Announce
 from tocsin.store import deferring, journal, runs
 from tocsin.store.connection import Tx
+from tocsin.trigger import Json
 
 HOUR: Final = timedelta(hours=1)
 RATE: Final = "max_runs_per_hour"

@@ -14,10 +14,11 @@ from typing import Final, TypeAlias
 
 from tocsin.engine.driver import TICK_S
 from tocsin.notices import Notice, SourceFailed, SourceRecovered
-from tocsin.registration import Json, Registration
+from tocsin.registration import Registration
 from tocsin.seams import Announce, Source, SourceFactory
 from tocsin.store import installations, registrations
 from tocsin.store.connection import Store, Tx
+from tocsin.trigger import Json
 
 BACKOFF_CEILING_S: Final = 60  # a source that was mended works again within a minute
 

@@ -14,12 +14,12 @@ from typing import Final
 from tocsin.engine.runners.outputs import read_state
 from tocsin.engine.runners.process import lives
 from tocsin.errors import BadRequest, NotFound, Refused
-from tocsin.registration import Json
 from tocsin.runs import Run, RunState
 from tocsin.seams import Clock
 from tocsin.store import journal, once, runs
 from tocsin.store.connection import Store, Tx
 from tocsin.store.once import Deed, Holder
+from tocsin.trigger import Json
 
 LONGEST: Final = 200  # characters of a key: room for two ids and a word, and an index stays small
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from tocsin.engine.arguments import Arguments, flag, number, optional, text
 from tocsin.engine.controls import Controls
-from tocsin.registration import Json
 from tocsin.runs import ProcessFacts
 from tocsin.store.once import Holder
+from tocsin.trigger import Json
 
 
 async def once_begin(controls: Controls, arguments: Arguments) -> Json:

@@ -18,10 +18,11 @@ from tocsin.engine.claims import Claims
 from tocsin.engine.recognition import seed
 from tocsin.errors import StaleCursor
 from tocsin.event import Accepted, Answer, Declined, Occurrence
-from tocsin.registration import Json, Registration
+from tocsin.registration import Registration
 from tocsin.seams import Announce, Clock
 from tocsin.store import installations, registrations
 from tocsin.store.connection import Store, Tx
+from tocsin.trigger import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

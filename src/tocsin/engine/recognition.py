@@ -27,10 +27,11 @@ from tocsin.dedupe import (
 from tocsin.event import Duplicate, Occurrence, Origin, Unreadable
 from tocsin.identity import dedupe_hash
 from tocsin.notices import DuplicateSeen
-from tocsin.registration import Mark, Registration, TriggerSpec
+from tocsin.registration import Mark, Registration
 from tocsin.seams import Announce
 from tocsin.store import events, journal, ledger, registrations
 from tocsin.store.connection import Tx
+from tocsin.trigger import TriggerSpec
 
 STALE: Final = "stale"
 ACCEPTED: Final = "accepted"

@@ -19,12 +19,12 @@ from tocsin.engine.old_logs import remove_logs, stray_logs
 from tocsin.engine.trusted_time import JUMP, believes
 from tocsin.instants import rfc3339
 from tocsin.notices import HistoryGivenUp, Trouble
-from tocsin.registration import Json
 from tocsin.seams import Announce, Clock
 from tocsin.settings import EngineSettings, Retention
 from tocsin.store import gaps, journal, retention
 from tocsin.store.connection import Store, Tx
 from tocsin.store.retention import Due, Find, Found, GiveUp, Gone
+from tocsin.trigger import Json
 
 FIRST_LOOK: Final = timedelta(minutes=1)  # a start has better things to do
 EVERY: Final = timedelta(hours=1)  # "14d" means 14 days and at most an hour

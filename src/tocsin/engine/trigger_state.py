@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from tocsin.engine.choosing import named
 from tocsin.engine.runners.jsontext import compact
 from tocsin.engine.runners.outputs import read_state
-from tocsin.registration import Json
 from tocsin.seams import Clock
 from tocsin.store import events, journal, registrations
 from tocsin.store.connection import Store, Tx
+from tocsin.trigger import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,8 @@ from tocsin.engine.controls import Controls
 from tocsin.engine.once_verbs import once_begin, once_end, once_give_up
 from tocsin.errors import BadRequest, ConfigInvalid, Problem, Refused, TocsinError
 from tocsin.event import Cause, Event
-from tocsin.registration import Json
 from tocsin.settings import MIB
+from tocsin.trigger import Json
 
 PAYLOAD_CAP: Final = 4 * MIB  # as for webhooks: every run of the event is handed it
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from tocsin.identity import dedupe_hash, idempotency_key
-from tocsin.registration import TENANT, Kind
+from tocsin.registration import TENANT
 from tocsin.store import ledger
 from tocsin.store.connection import Row, Tx
+from tocsin.trigger import Kind
 
 SHOWN: Final = 100  # of each check: enough to see what kind of fault it is
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tocsin.instants import instant, microseconds
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 
 def at_us(at: datetime | None) -> int | None:

@@ -8,9 +8,10 @@ from datetime import datetime
 
 from tocsin.budget import counted_from, nanos
 from tocsin.instants import microseconds
-from tocsin.registration import NANOS, Registration
+from tocsin.registration import Registration
 from tocsin.store.columns import at_us, dump
 from tocsin.store.connection import Row, Tx
+from tocsin.trigger import NANOS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from tocsin.instants import microseconds
-from tocsin.registration import Json, TriggerSpec
 from tocsin.seams import FileMark
 from tocsin.store.columns import dump, load
 from tocsin.store.connection import Row, Tx
+from tocsin.trigger import Json, TriggerSpec
 
 UNSIGNED: Final = 1 << 64  # inode numbers fill all 64 bits on some file systems; SQLite's integers are signed
 

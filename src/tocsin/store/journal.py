@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tocsin.instants import instant, microseconds
-from tocsin.registration import Json
 from tocsin.store.columns import dump, load
 from tocsin.store.connection import Row, Tx
+from tocsin.trigger import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 from tocsin.event import Occurrence
 from tocsin.instants import microseconds
-from tocsin.registration import Json
 from tocsin.store.columns import at, dump, load
 from tocsin.store.connection import Tx
+from tocsin.trigger import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

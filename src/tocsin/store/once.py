@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from tocsin.instants import microseconds
-from tocsin.registration import Json
 from tocsin.runs import ProcessFacts
 from tocsin.store.columns import dump, load
 from tocsin.store.connection import Tx
+from tocsin.trigger import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

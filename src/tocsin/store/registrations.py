@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from tocsin.instants import instant, microseconds
-from tocsin.registration import DisabledReason, Json, Mark, Registration, RowOrigin, TriggerSpec
+from tocsin.registration import DisabledReason, Mark, Registration, RowOrigin
 from tocsin.store.columns import at_us, dump
 from tocsin.store.connection import Tx
 from tocsin.store.rows import registration_of
 from tocsin.store.spec_rows import spec_columns
+from tocsin.trigger import Json, TriggerSpec
 
 
 def insert(

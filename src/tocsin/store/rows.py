@@ -7,18 +7,13 @@ from pathlib import Path
 
 from tocsin.event import Cause, Event, Origin, State
 from tocsin.instants import instant
-from tocsin.registration import (
-    DisabledReason,
-    Kind,
-    Mark,
-    Registration,
-    RowOrigin,
-)
+from tocsin.registration import DisabledReason, Mark, Registration, RowOrigin
 from tocsin.runs import Run, RunState
 from tocsin.settings import Workflow
 from tocsin.store.columns import at, load
 from tocsin.store.connection import Row
 from tocsin.store.spec_rows import spec_of
+from tocsin.trigger import Kind
 
 
 def registration_of(row: Row) -> Registration:

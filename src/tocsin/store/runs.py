@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tocsin.instants import instant, microseconds
-from tocsin.registration import Json
 from tocsin.runs import Outcome, ProcessFacts, Run, RunState
 from tocsin.store.columns import at_us, dump
 from tocsin.store.connection import Tx
 from tocsin.store.events import HIGHEST
 from tocsin.store.rows import run_of
+from tocsin.trigger import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from tocsin.instants import instant
-from tocsin.registration import (
+from tocsin.store.columns import at, at_us, dump, load, milliseconds
+from tocsin.store.connection import Row
+from tocsin.trigger import (
     At,
     Budget,
     BudgetPeriod,
@@ -19,8 +21,6 @@ from tocsin.registration import (
     Schedule,
     TriggerSpec,
 )
-from tocsin.store.columns import at, at_us, dump, load, milliseconds
-from tocsin.store.connection import Row
 
 
 def schedule_columns(schedule: Schedule | None) -> dict[str, Any]:

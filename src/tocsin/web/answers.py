@@ -8,7 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
-from tocsin.registration import Json
+from tocsin.trigger import Json
 from tocsin.web.refusals import Refusal
 
 COMMON_HEADERS: Final = {

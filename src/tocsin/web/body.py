@@ -15,7 +15,7 @@ from email.message import Message
 from typing import Final, NoReturn
 from urllib.parse import parse_qsl
 
-from tocsin.registration import Json
+from tocsin.trigger import Json
 from tocsin.web.refusals import Refusal, bad_body, too_large
 
 MAX_DEPTH: Final = 200  # a run's params add three levels, and jq 1.6 reads no more than 256

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tocsin.engine.controls import Controls
-from tocsin.registration import Json
 from tocsin.seams import Accept, Clock
 from tocsin.settings import EngineSettings
 from tocsin.store.connection import Store
+from tocsin.trigger import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from tocsin.engine.verbs import VERBS, error_document
 from tocsin.errors import BadRequest, TocsinError
-from tocsin.registration import Json
+from tocsin.trigger import Json
 from tocsin.web.answers import answer
 from tocsin.web.body import parse_json, text_of
 from tocsin.web.context import Limits, WebContext

@@ -16,10 +16,11 @@ from typing import Any, Final
 from tocsin.dedupe import BY_BODY, BY_HASH
 from tocsin.instants import microseconds
 from tocsin.keysource import value_at
-from tocsin.registration import Json, Registration
+from tocsin.registration import Registration
 from tocsin.seams import Clock
 from tocsin.store import events
 from tocsin.store.connection import Store, Tx
+from tocsin.trigger import Json
 from tocsin.web.body import WordedFloat
 
 MAX_ID: Final = 255  # characters; a longer id is known by its hash, so that rows and logs stay readable

@@ -14,8 +14,9 @@ from tocsin.components import VERSIONS
 from tocsin.errors import BindingMismatch, StoreUnusable
 from tocsin.event import Accepted, Answer, Declined, Duplicate, Occurrence, Skipped, Unreadable
 from tocsin.identity import token_hash
-from tocsin.registration import Json, Kind, Registration
+from tocsin.registration import Registration
 from tocsin.store import registrations
+from tocsin.trigger import Json, Kind
 from tocsin.web.answers import answer
 from tocsin.web.body import decode
 from tocsin.web.context import Limits, WebContext

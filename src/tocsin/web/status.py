@@ -5,10 +5,10 @@ from __future__ import annotations
 from aiohttp import web
 
 from tocsin.event import UNFINISHED, Event
-from tocsin.registration import Json
 from tocsin.runs import Run
 from tocsin.store import events, runs
 from tocsin.store.connection import Tx
+from tocsin.trigger import Json
 from tocsin.web.answers import answer
 from tocsin.web.context import WebContext
 from tocsin.web.guards import require_owner

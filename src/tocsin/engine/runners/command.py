@@ -24,8 +24,8 @@ from tocsin.engine.runners.process import spawn
 from tocsin.engine.runners.running import CommandRun
 from tocsin.engine.runners.wording import one_line, shown
 from tocsin.errors import RunnerUnreachable, SpawnFailed
-from tocsin.registration import Json
 from tocsin.runs import Run, RunRequest
+from tocsin.trigger import Json
 
 # What execve(2) says of a file that was there and marked executable a moment ago: a script whose
 # interpreter is missing, no known format, a mount without permission to execute.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 
 class UnwritableValue(ValueError):

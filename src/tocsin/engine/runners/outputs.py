@@ -19,8 +19,8 @@ from typing import Final, NoReturn, cast
 from tocsin.budget import MOST_USD
 from tocsin.engine.runners.jsontext import compact
 from tocsin.errors import BadRequest, Refused
-from tocsin.registration import Json
 from tocsin.runs import Outputs
+from tocsin.trigger import Json
 
 OWN_KEYS: Final = frozenset({"state", "next_fire_at", "cost_usd"})
 STATE_CAP: Final = 64 * 1024  # bytes of compact UTF-8 JSON (DESIGN section 8)

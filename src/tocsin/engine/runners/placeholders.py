@@ -13,7 +13,7 @@ from typing import Final
 
 from tocsin.engine.runners.jsontext import compact
 from tocsin.errors import SpawnFailed
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 # A run of braces is looked at once, from its first brace: a long one then costs no more than its length.
 _PLACEHOLDER: Final = re.compile(r"(?<!\{)(\{+)((?:event|config|state)(?:\.[^{}.\s]+)+)(\}+)")

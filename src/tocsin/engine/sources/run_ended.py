@@ -13,8 +13,9 @@ from typing import Final
 
 from tocsin.components import VERSIONS
 from tocsin.event import Cause, Occurrence, State
-from tocsin.registration import Json, Kind, Registration
+from tocsin.registration import Registration
 from tocsin.runs import Outcome, RunState
+from tocsin.trigger import Json, Kind
 
 COMPONENT: Final = "after"
 WANTED: Final = {State.SUCCEEDED: ("success", "any"), State.FAILED: ("failure", "any")}

@@ -13,7 +13,8 @@ from urllib.parse import quote_from_bytes
 from tocsin.components import VERSIONS
 from tocsin.engine.sources.files.changes import Change
 from tocsin.event import Occurrence
-from tocsin.registration import Json, Kind, Registration
+from tocsin.registration import Registration
+from tocsin.trigger import Json, Kind
 
 COMPONENT = "files"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from tocsin.engine.sources.files.settling import Rest
-from tocsin.registration import Json
+from tocsin.trigger import Json
 
 EventKind: TypeAlias = Literal["created", "modified", "moved", "deleted"]
 Start: TypeAlias = Literal["new-since-stop", "ignore", "all"]
