@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -159,7 +159,27 @@ class Unreadable:
     reason: str
 
 
-Answer: TypeAlias = Accepted | Duplicate | Skipped | Declined | Unreadable
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filtered:
+    """The trigger's filter does not want it: a journal row tells so, no event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantined:
+    """Kept for inspection and replay instead of becoming an event. reason: as in DESIGN section 14."""
+
+    quarantine_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limited:
+    """Its source tells more than it may: nothing is recorded, so that the same delivery can come again."""
+
+    retry_after: timedelta
+
+
+Answer: TypeAlias = Accepted | Duplicate | Skipped | Declined | Unreadable | Filtered | Quarantined | Limited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,9 +126,10 @@ class RunRecovered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFailed:
-    """A source cannot do its work; it is retried. Sent when the message changes."""
+    """A source cannot do its work; it is retried. Sent when the message changes. source: its name."""
 
-    registration: str
+    installation_id: str
+    source: str
     error: str
 
 
@@ -136,7 +137,8 @@ class SourceFailed:
 class SourceRecovered:
     """A source that had failed works again."""
 
-    registration: str
+    installation_id: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,7 +105,7 @@ class Flag(Protocol):
 
 
 class Source(Protocol):
-    """Something that watches on behalf of one registration and speaks through `Accept`."""
+    """Something that watches on behalf of the registrations of one installation, and speaks for them."""
 
     @property
     def watching(self) -> Flag:
@@ -115,6 +115,10 @@ class Source(Protocol):
     @property
     def at_rest(self) -> bool:
         """Whether nothing that it has noticed waits to be recorded."""
+        ...
+
+    def serve(self, registrations: Sequence[Registration]) -> None:
+        """Speak for these from now on: one or more, of the same installation and its settings."""
         ...
 
     async def run(self) -> None:
@@ -173,5 +177,5 @@ class SecretStore(Protocol):
         ...
 
 
-SourceFactory = Callable[[Registration], Source]
-"""Makes the source that serves a registration."""
+SourceFactory = Callable[[Sequence[Registration]], Source]
+"""Makes the source that serves these registrations, one or more of one installation."""

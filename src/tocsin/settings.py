@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from tocsin.trigger import Json, TriggerSpec
+from tocsin.trigger import Json, SourceSpec, TriggerSpec
 
 MIB = 1024 * 1024
 
@@ -98,9 +98,10 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """A whole configuration file, resolved. Triggers and workflows in file order, by name."""
+    """A whole configuration file, resolved. Triggers, sources and workflows in file order, by name."""
 
     path: Path
     engine: EngineSettings
     workflows: Mapping[str, Workflow]
     triggers: Mapping[str, TriggerSpec]
+    sources: Mapping[str, SourceSpec] = field(default_factory=dict)

@@ -106,7 +106,7 @@ def test_every_complaint_says_what_was_seen_and_expected_without_a_library_speak
             TRIGGER,
             (
                 "3: triggers.t: saw nothing that fires it, expected exactly one of "
-                "cron, every, at, files, webhook, after, manual"
+                "cron, every, at, files, webhook, after, manual, source"
             ),
         ),
         (
@@ -117,7 +117,7 @@ def test_every_complaint_says_what_was_seen_and_expected_without_a_library_speak
             TRIGGER + 'cron = "0 8 * * *"\nevery = "5m"\n',
             (
                 "6: triggers.t.every: saw cron and every, expected exactly one of "
-                "cron, every, at, files, webhook, after, manual"
+                "cron, every, at, files, webhook, after, manual, source"
             ),
         ),
         (
@@ -239,7 +239,6 @@ def test_one_mistake_is_one_complaint(tmp_path: Path, text: str, complaint: str)
         'coalesce = { window = "30s" }',
         'rate = "60/min"',
         'filter = "true"',
-        'source = "downloads"',
     ],
 )
 def test_a_key_that_would_do_nothing_is_refused(tmp_path: Path, key: str) -> None:

@@ -14,7 +14,7 @@ from tocsin.config.differences import Difference, differences, document
 from tocsin.config.plan import Addition, Plan, plan
 from tocsin.registration import DisabledReason, Registration, RowOrigin
 from tocsin.settings import Configuration, EngineSettings, Workflow
-from tocsin.trigger import At, Budget, BudgetPeriod, Cron, Every, Kind, Overlap, Schedule, TriggerSpec
+from tocsin.trigger import At, Budget, BudgetPeriod, Cron, Every, Kind, Overlap, Schedule, Scope, TriggerSpec
 
 HOURLY = Every(every=timedelta(hours=1))
 SOON = NOW + timedelta(minutes=20)
@@ -164,7 +164,9 @@ def test_a_document_tells_every_field_of_a_trigger_but_its_name() -> None:
         "workflow": "v",
         "component": "cron",
         "component_version": 2,
+        "source": "downloads",
         "props": {"x": 1},
+        "scope": Scope.DESKTOP,
         "schedule": None,
         "misfire": replace(one.misfire, limit=1),
         "overlap": Overlap.ALLOW,

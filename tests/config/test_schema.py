@@ -19,7 +19,7 @@ from tocsin.config import template
 from tocsin.config.engine_table import EngineTable
 from tocsin.config.load import load
 from tocsin.config.schema import json_schema
-from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, Table, WebhookTable
+from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, SourceTable, Table, WebhookTable
 from tocsin.config.tables import FileTables, TriggerTable, WorkflowTable
 from tocsin.errors import Refused
 
@@ -91,12 +91,14 @@ def test_the_example_has_no_errors(tmp_path: Path) -> None:
 def test_the_example_uses_every_key_there_is() -> None:
     document = tomllib.loads(EXAMPLE.read_text(encoding="utf-8"))
     triggers = list(document["triggers"].values())
+    sources = list(document["sources"].values())
     used: Mapping[type[Table], list[Any]] = {
         FileTables: [document],
         EngineTable: [document["engine"]],
         WorkflowTable: list(document["workflows"].values()),
         TriggerTable: triggers,
-        FilesTable: [trigger.get("files", {}) for trigger in triggers],
+        SourceTable: sources,
+        FilesTable: [table.get("files", {}) for table in (*triggers, *sources)],
         WebhookTable: [trigger.get("webhook", {}) for trigger in triggers],
         DedupeTable: [trigger.get("dedupe", {}) for trigger in triggers],
         AfterTable: [trigger.get("after", {}) for trigger in triggers],

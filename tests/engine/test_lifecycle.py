@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -27,8 +28,8 @@ from tocsin.trigger import Json, Kind, TriggerSpec
 class FakeSource:
     """Implements `seams.Source`; runs until it is told to fail."""
 
-    def __init__(self, registration: Registration) -> None:
-        self.registration = registration
+    def __init__(self, registrations: Sequence[Registration]) -> None:
+        self.registrations = registrations
         self.at_rest = True
         self.watching = asyncio.Event()
         self.runs = 0
@@ -45,6 +46,9 @@ class FakeSource:
             self.is_running = False
             self._end = asyncio.get_running_loop().create_future()
 
+    def serve(self, registrations: Sequence[Registration]) -> None:
+        self.registrations = registrations
+
     def fail(self, error: Exception) -> None:
         self.watching.clear()
         self._end.set_exception(error)
@@ -60,15 +64,15 @@ class Sources:
             store=rig.store, announce=rig.notices, factories={"files": self._make}, group=group
         )
 
-    def _make(self, registration: Registration) -> Source:
-        self.made.append(FakeSource(registration))
+    def _make(self, registrations: Sequence[Registration]) -> Source:
+        self.made.append(FakeSource(registrations))
         return self.made[-1]
 
     async def look(self) -> list[str]:
         """One round; the names of the sources that run after it."""
         assert await self.lifecycle.once(self.rig.clock.now()) == 1.0
         await asyncio.sleep(0)  # new tasks take their first step
-        return [source.registration.spec.name for source in self.made if source.is_running]
+        return [source.registrations[0].spec.name for source in self.made if source.is_running]
 
 
 @asynccontextmanager
@@ -78,6 +82,10 @@ async def sources(rig: Rig) -> AsyncIterator[Sources]:
         yield made
         await made.lifecycle.stop()
         assert not any(source.is_running for source in made.made)
+
+
+def failed(row: Registration, error: str) -> SourceFailed:
+    return SourceFailed(installation_id=row.installation_id, source=row.spec.name, error=error)
 
 
 def files(name: str = "inbox", **props: Json) -> TriggerSpec:
@@ -114,7 +122,7 @@ async def test_other_props_are_another_source(rig: Rig) -> None:
         await rig.write(lambda tx: installations.update_props(tx, row.installation_id, {"paths": ["/else"]}))
         await found.look()
         assert [source.is_running for source in found.made] == [False, True]
-        assert found.made[1].registration.spec.props == {"paths": ["/else"]}
+        assert found.made[1].registrations[0].spec.props == {"paths": ["/else"]}
 
 
 async def test_one_that_was_off_between_two_looks_starts_anew(rig: Rig) -> None:
@@ -151,7 +159,7 @@ async def test_a_source_that_fails_is_told_of_and_tried_again_beside_the_others(
         bad, good = found.made
         bad.fail(OSError("the folder is gone"))
         notice = await rig.notices.wait_for(SourceFailed)
-        assert (notice.registration, notice.error) == ("bad", "OSError: the folder is gone")
+        assert (notice.source, notice.error) == ("bad", "OSError: the folder is gone")
         await bad.watching.wait()
         assert (bad.runs, good.runs) == (2, 1)
         assert await found.look() == ["bad", "good"]
@@ -181,11 +189,11 @@ class TestAilments:
     async def test_what_ails_a_source_is_its_rows_error_until_it_is_well(self, rig: Rig) -> None:
         row = await rig.add(files())
         async with sources(rig) as found:
-            found.lifecycle.attend(SourceFailed(registration="inbox", error="gone"))
+            found.lifecycle.attend(failed(row, "gone"))
             await found.look()
             ill = await rig.row(row.id)
             assert (ill.last_error, ill.status(rig.clock.now())) == ("gone", "error")
-            found.lifecycle.attend(SourceRecovered(registration="inbox"))
+            found.lifecycle.attend(SourceRecovered(installation_id=row.installation_id, source="inbox"))
             await found.look()
             well = await rig.row(row.id)
             assert (well.last_error, well.status(rig.clock.now())) == (None, "active")
@@ -193,7 +201,7 @@ class TestAilments:
     async def test_they_are_kept_until_they_can_be_written(self, rig: Rig) -> None:
         row = await rig.add(files())
         async with sources(rig) as found:
-            found.lifecycle.attend(SourceFailed(registration="inbox", error="gone"))
+            found.lifecycle.attend(failed(row, "gone"))
             await on_writer(rig.store, "PRAGMA query_only = ON")
             with pytest.raises(StoreUnusable):
                 await found.look()
@@ -205,16 +213,13 @@ class TestAilments:
         rows = [await rig.add(files(name)) for name in ("a", "b")]
         loop = asyncio.get_running_loop()
         async with sources(rig) as found:
-            news = [
-                SourceFailed(registration="b", error="new"),
-                SourceFailed(registration="a", error="newer"),
-            ]
+            news = [failed(rows[1], "new"), failed(rows[0], "newer")]
 
             def trace(statement: str) -> None:
                 while news and statement.startswith("UPDATE installations"):
                     loop.call_soon_threadsafe(found.lifecycle.attend, news.pop())
 
-            found.lifecycle.attend(SourceFailed(registration="a", error="old"))
+            found.lifecycle.attend(failed(rows[0], "old"))
             await on_thread(rig.store._writer, lambda connection: connection.set_trace_callback(trace))
             await found.look()
             assert [(await rig.row(row.id)).last_error for row in rows] == ["old", None]
@@ -223,7 +228,7 @@ class TestAilments:
 
     async def test_one_of_a_removed_trigger_is_nobodys(self, rig: Rig) -> None:
         async with sources(rig) as found:
-            found.lifecycle.attend(SourceFailed(registration="nobody", error="gone"))
+            found.lifecycle.attend(SourceFailed(installation_id="ins_x", source="nobody", error="gone"))
             assert await found.look() == []
 
 
@@ -274,3 +279,35 @@ async def test_one_that_drifted_watches_nothing(rig: Rig) -> None:
         await found.look()
         await on_writer(rig.store, "UPDATE registrations SET drifted_at = 1, component_version = 0")
         assert await found.look() == []
+
+
+class TestSharedSources:
+    async def test_one_source_speaks_for_all_that_name_it(self, rig: Rig) -> None:
+        for name in ("a", "b"):
+            await rig.add(replace(files(name), source="downloads"))
+        async with sources(rig) as found:
+            await found.look()
+            assert [names(source) for source in found.made] == [["a", "b"]]
+
+    async def test_it_goes_on_for_one_that_is_paused_and_stops_with_the_last(self, rig: Rig) -> None:
+        a, b = [await rig.add(replace(files(name), source="downloads")) for name in ("a", "b")]
+        async with sources(rig) as found:
+            await found.look()
+            await pause(rig, a)
+            assert await found.look() == ["a"]
+            assert names(found.made[0]) == ["a", "b"]  # what it tells a waits for the end of the pause
+            await rig.disarm(b)
+            assert await found.look() == []
+
+    async def test_a_newcomer_joins_without_a_restart(self, rig: Rig) -> None:
+        await rig.add(replace(files("a"), source="downloads"))
+        async with sources(rig) as found:
+            await found.look()
+            rig.clock.advance(1)
+            await rig.add(replace(files("b"), source="downloads"))
+            await found.look()
+            assert [names(source) for source in found.made] == [["a", "b"]]
+
+
+def names(source: FakeSource) -> list[str]:
+    return [row.spec.name for row in source.registrations]

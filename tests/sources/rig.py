@@ -113,7 +113,7 @@ class Rig:
 
     def source(self, name: str, *, pace: Pace = QUICK, **props: Json) -> FilesSource:
         return FilesSource(
-            registration(name, **props),
+            [registration(name, **props)],
             bookmarks=self.bookmarks,
             clock=SystemClock(),
             announce=self.announce,

@@ -30,7 +30,9 @@ async def test_a_vanished_root_is_named_and_makes_no_deletions(rig: Rig, w: Path
     await rig.start(w, on=EVERY)
     away = w.rename(w.parent / "away")
     failed = await rig.notice(SourceFailed)
-    assert failed == SourceFailed(registration="t", error=f"{w}: No such file or directory")
+    assert failed == SourceFailed(
+        installation_id="ins_t", source="t", error=f"{w}: No such file or directory"
+    )
     (away / "new").write_text("x")
     away.rename(w)
     await rig.notice(SourceRecovered)

@@ -60,7 +60,7 @@ async def test_every_row_is_there_and_says_the_same(old: Path) -> None:
 async def test_a_copy_of_the_first_shape_is_kept(old: Path) -> None:
     async with open_store(old):
         pass
-    copy = old.with_name("tocsin.db.before-3")
+    copy = old.with_name("tocsin.db.before-4")
     with closing(sqlite3.connect(copy)) as connection:
         assert version(connection) == 1
         assert connection.execute("SELECT id FROM events ORDER BY seq").fetchall() == [("evt_1",), ("evt_2",)]
@@ -75,6 +75,6 @@ async def test_what_had_failed_before_can_be_tried_again(old: Path) -> None:
 
 
 async def test_a_reader_waits_for_somebody_who_may_write(old: Path) -> None:
-    with pytest.raises(StoreUnusable, match="shape 1, older than this tocsin's 3: `tocsin up`"):
+    with pytest.raises(StoreUnusable, match="shape 1, older than this tocsin's 4: `tocsin up`"):
         async with open_reader(old):
             pass

@@ -10,7 +10,7 @@ from tocsin.event import UNFINISHED, Event
 from tocsin.instants import MICROSECOND, rfc3339
 from tocsin.registration import DisabledReason, Registration
 from tocsin.runs import Run
-from tocsin.trigger import NANOS, At, Cron, Every, Json, Kind, Schedule
+from tocsin.trigger import NANOS, At, Cron, Every, Json, Schedule
 
 
 def registration(row: Registration, now: datetime) -> dict[str, Json]:
@@ -22,10 +22,10 @@ def registration(row: Registration, now: datetime) -> dict[str, Json]:
         "workflow": spec.workflow,
         "workflow_version": row.workflow_version,
         "kind": spec.kind,
-        "source": spec.name,  # an inline source's installation bears the trigger's name
+        "source": spec.source or spec.name,  # an inline source's installation bears the trigger's name
         "component": spec.component,
         "component_version": spec.component_version,
-        "scope": "desktop" if spec.kind is Kind.FILE else "cloud",
+        "scope": spec.scope,
         "schedule": schedule(spec.schedule),
         "tz": zone_of(spec.schedule),
         "enabled": row.enabled,

@@ -17,11 +17,14 @@ from tocsin.config.rules import (
     Around,
     Written,
     name_faults,
+    pattern_faults,
     program_faults,
+    source_faults,
     trigger_faults,
     workflow_faults,
 )
-from tocsin.config.specs import absolute, schedule_of, spec_of
+from tocsin.config.source_tables import SourceTable
+from tocsin.config.specs import absolute, schedule_of, source_spec, spec_of
 from tocsin.config.tables import (
     SCHEDULES,
     DefaultsTable,
@@ -31,7 +34,7 @@ from tocsin.config.tables import (
 )
 from tocsin.errors import ConfigInvalid, InvalidSchedule
 from tocsin.settings import EngineSettings, Retention, Workflow
-from tocsin.trigger import TriggerSpec
+from tocsin.trigger import SourceSpec, TriggerSpec
 
 
 def engine_settings(raw: Mapping[str, Any], *, system_tz: str) -> tuple[EngineSettings, list[Fault]]:
@@ -92,6 +95,16 @@ def _workflow(name: str, table: WorkflowTable, base: Path) -> Workflow:
     )
 
 
+def source(name: str, raw: Mapping[str, Any], base: Path) -> tuple[SourceSpec | None, list[Fault]]:
+    """One `[sources.NAME]`, None when it has errors."""
+    raw = _set(raw)
+    table, faults = read_table(SourceTable, raw)
+    found = [*faults, *name_faults(name), *source_faults(raw, faults)]
+    if table.files is not None:
+        found += pattern_faults(table.files)
+    return None if found else source_spec(name, table, base), found
+
+
 def trigger(
     name: str, raw: Mapping[str, Any], defaults: Mapping[str, Any], around: Around
 ) -> tuple[TriggerSpec | None, list[Fault]]:
@@ -103,7 +116,8 @@ def trigger(
     found = [*faults, *name_faults(name), *trigger_faults(written, around)]
     found += _schedule_faults(written, around)
     wrong = any(fault.severity == "error" for fault in found)
-    return None if wrong else spec_of(name, written.sources()[0], table, around), found
+    component = written.component(around)  # None beside a source whose own faults are told already
+    return None if wrong or component is None else spec_of(name, component, table, around), found
 
 
 def trigger_spec(

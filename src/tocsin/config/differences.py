@@ -31,7 +31,9 @@ def document(spec: TriggerSpec) -> dict[str, Json]:
         "workflow": spec.workflow,
         "component": spec.component,
         "component_version": spec.component_version,
+        "source": spec.source,
         spec.component: dict(spec.props),
+        "scope": spec.scope.value,
         "schedule": _schedule(spec.schedule),
         "misfire": {
             "policy": spec.misfire.misfire.value,

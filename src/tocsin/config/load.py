@@ -17,7 +17,7 @@ from tocsin.config.problems import Fault, dotted, seen
 from tocsin.config.rules import Around
 from tocsin.errors import ConfigInvalid, Problem
 from tocsin.settings import Configuration, EngineSettings, Workflow
-from tocsin.trigger import TriggerSpec
+from tocsin.trigger import SourceSpec, TriggerSpec
 
 Record = TypeVar("Record")
 
@@ -52,6 +52,7 @@ class Loaded:
             triggers={*self.configuration.triggers, *rows},
             base=base,
             now=now,
+            sources=self.configuration.sources,
         )
 
 
@@ -96,11 +97,13 @@ class _Reader:
     def configuration(self, path: Path) -> Configuration:
         """Everything that is sound; what is not is missing and in `faults`."""
         workflows = {name: self._workflow(name) for name in self._document.tables["workflows"]}
-        triggers = [self._trigger(name, workflows) for name in self._document.tables["triggers"]]
+        sources = {name: self._source(name) for name in self._document.tables["sources"]}
+        triggers = [self._trigger(name, workflows, sources) for name in self._document.tables["triggers"]]
         return Configuration(
             path=path,
             engine=self._engine,
             workflows=workflows,
+            sources={name: spec for name, spec in sources.items() if spec is not None},
             triggers={spec.name: spec for spec in triggers if spec is not None},
         )
 
@@ -125,21 +128,34 @@ class _Reader:
         self._note("workflows", name, faults)
         return workflow
 
-    def _trigger(self, name: str, workflows: Mapping[str, Workflow]) -> TriggerSpec | None:
+    def _source(self, name: str) -> SourceSpec | None:
+        raw = self._document.tables["sources"][name]
+        if not isinstance(raw, dict):
+            return self._no_table(None, "sources", name, raw)
+        spec, faults = convert.source(name, raw, self._document.base("sources", name))
+        self._note("sources", name, faults)
+        return spec
+
+    def _trigger(
+        self, name: str, workflows: Mapping[str, Workflow], sources: Mapping[str, SourceSpec | None]
+    ) -> TriggerSpec | None:
         raw = self._document.tables["triggers"][name]
         if not isinstance(raw, dict):
             return self._no_table(None, "triggers", name, raw)
-        spec, faults = convert.trigger(name, raw, self.defaults, self._around(name, workflows))
+        spec, faults = convert.trigger(name, raw, self.defaults, self._around(name, workflows, sources))
         self._note("triggers", name, faults)
         return spec
 
-    def _around(self, name: str, workflows: Mapping[str, Workflow]) -> Around:
+    def _around(
+        self, name: str, workflows: Mapping[str, Workflow], sources: Mapping[str, SourceSpec | None]
+    ) -> Around:
         return Around(
             engine=self._engine,
             workflows=workflows,
             triggers=self._document.tables["triggers"],
             base=self._document.base("triggers", name),
             now=self._now,
+            sources=sources,
         )
 
     def _no_table(self, instead: Record, table: str, name: str, value: object) -> Record:

@@ -7,7 +7,7 @@ hides no other. Pure.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,9 +16,10 @@ from pathspec import GitIgnoreSpec
 
 from tocsin.config.problems import Fault, did_you_mean, seen
 from tocsin.config.source_tables import AfterTable, FilesTable
-from tocsin.config.tables import SCHEDULES, SOURCES, TriggerTable, WorkflowTable
+from tocsin.config.tables import SCHEDULES, SHARED, SOURCES, TriggerTable, WorkflowTable
 from tocsin.config.values import NAME
 from tocsin.settings import EngineSettings, Workflow
+from tocsin.trigger import SourceSpec
 
 MISFIRE: Final = frozenset({"misfire", "misfire_grace", "misfire_limit", "wake_delay", "splay"})
 NAME_RULE: Final = "up to 100 letters, digits, dots, dashes and underscores, a letter or digit first"
@@ -29,7 +30,8 @@ class Around:
     """What a trigger's table is read against.
 
     workflows: every one in reach, also those that have faults of their own. triggers: the names an
-    `after` may follow. base: what relative paths are relative to. now: aware UTC.
+    `after` may follow. sources: by name; None for one that has faults. base: what relative paths are
+    relative to. now: aware UTC.
     """
 
     engine: EngineSettings
@@ -37,6 +39,7 @@ class Around:
     triggers: Collection[str]
     base: Path
     now: datetime
+    sources: Mapping[str, SourceSpec | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,14 @@ class Written:
     def sources(self) -> list[str]:
         """The source keys that the table itself has, in their usual order."""
         return [key for key in SOURCES if key in self.own]
+
+    def component(self, around: Around) -> str | None:
+        """What its source is, its own or the one that it names; None when that cannot be told."""
+        given = self.sources()
+        if given == ["source"]:
+            named = around.sources.get(self.table.source or "")
+            return None if named is None else named.component
+        return given[0] if len(given) == 1 else None
 
 
 def meant(faults: Iterable[Fault]) -> set[str]:
@@ -96,8 +107,10 @@ def trigger_faults(written: Written, around: Around) -> Iterator[Fault]:
     if written.table.after is not None:
         yield from _after_faults(written, written.table.after, around)
     if written.table.files is not None:
-        yield from _pattern_faults(written.table.files)
-    yield from _idle_keys(written)
+        yield from pattern_faults(written.table.files)
+    if written.table.source is not None:
+        yield from _unknown("source", written.table.source, around.sources, "source")
+    yield from _idle_keys(written, around)
 
 
 def idle_word(key: str, source: str) -> str:
@@ -107,7 +120,17 @@ def idle_word(key: str, source: str) -> str:
     return f"has no effect on a trigger with {source}"
 
 
-def _pattern_faults(table: FilesTable) -> Iterator[Fault]:
+def source_faults(raw: Mapping[str, Any], faults: Collection[Fault]) -> Iterator[Fault]:
+    """Not exactly one kind of source in a `[sources]` table."""
+    given = [key for key in SHARED if key in raw]
+    wanted = f"expected exactly one of {', '.join(SHARED)}"
+    if len(given) > 1:
+        yield Fault(keys=(given[1],), message=f"saw {' and '.join(given)}, {wanted}")
+    if not given and not meant(faults) & set(SHARED):
+        yield Fault(keys=(), message=f"saw nothing that happens, {wanted}")
+
+
+def pattern_faults(table: FilesTable) -> Iterator[Fault]:
     """A pattern that gitignore's rules cannot read."""
     for key, patterns in (("match", table.match or []), ("ignore", table.ignore)):
         for index, pattern in enumerate(patterns):
@@ -176,16 +199,16 @@ def _after_faults(written: Written, after: AfterTable, around: Around) -> Iterat
         )
 
 
-def _idle_keys(written: Written) -> Iterator[Fault]:
+def _idle_keys(written: Written, around: Around) -> Iterator[Fault]:
     """Keys that change nothing for this kind of trigger: a warning, for someone expected otherwise."""
-    given = written.sources()
-    if len(given) != 1:
+    component = written.component(around)
+    if component is None:
         return
-    idle = set(MISFIRE) if given[0] not in SCHEDULES else set()
-    idle |= {"tz"} if given[0] != "cron" and written.table.max_usd is None else set()
+    idle = set(MISFIRE) if component not in SCHEDULES else set()
+    idle |= {"tz"} if component != "cron" and written.table.max_usd is None else set()
     idle |= {"budget_period"} if written.table.max_usd is None else set()
     for key in sorted(idle & set(written.own)):
-        yield Fault(keys=(key,), message=idle_word(key, given[0]), severity="warning")
+        yield Fault(keys=(key,), message=idle_word(key, component), severity="warning")
     dedupe = written.table.dedupe
     if dedupe is not None and dedupe.strategy == "greatest" and "body_window" in dedupe.model_fields_set:
         message = 'has no effect beside "greatest", which takes no delivery without an id'

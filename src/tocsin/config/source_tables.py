@@ -1,4 +1,4 @@
-"""The tables inside a trigger: what `files`, `webhook`, `dedupe` and `after` may hold.
+"""The tables inside a trigger or a source: what `files`, `webhook`, `dedupe` and `after` may hold.
 
 Read by ``tables``. Defaults stand here; a description is what an editor shows for the key.
 """
@@ -133,6 +133,16 @@ class DedupeTable(Table):
         if "n" in self.model_fields_set and self.strategy != "last":
             raise ValueError(f'saw n beside "{self.strategy}", expected it only beside "last"')
         return self
+
+
+class SourceTable(Table):
+    """One source for several triggers, which name it: exactly one of files and webhook."""
+
+    model_config = ConfigDict(title="[sources.NAME]")
+
+    files: FilesTable | None = Field(
+        default=None, description="Files that appear, change or go.", examples=[{"path": "~/Downloads"}]
+    )
 
 
 class AfterTable(Table):

@@ -6,13 +6,14 @@ Called by ``convert`` once a table has no fault. Pure.
 from __future__ import annotations
 
 import os.path
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 from tocsin.components import VERSIONS
 from tocsin.config.rules import Around
-from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, WebhookTable
+from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, SourceTable, WebhookTable
 from tocsin.config.tables import TriggerTable
 from tocsin.dedupe import Greatest, Last, Order, Strategy, Unique, written
 from tocsin.settings import EngineSettings, Workflow
@@ -28,6 +29,8 @@ from tocsin.trigger import (
     MisfirePolicy,
     Overlap,
     Schedule,
+    Scope,
+    SourceSpec,
     TriggerSpec,
 )
 
@@ -58,17 +61,19 @@ def schedule_of(table: TriggerTable, around: Around) -> Schedule | None:
     return None if table.at is None else At(at=table.at)
 
 
-def spec_of(name: str, source: str, table: TriggerTable, around: Around) -> TriggerSpec:
-    """The record of a table without faults; source is the key that names its kind."""
-    kind = _KINDS[source]
+def spec_of(name: str, component: str, table: TriggerTable, around: Around) -> TriggerSpec:
+    """The record of a table without faults. component: its own, or that of the source it names."""
+    kind = _KINDS[component]
     workflow_name = table.workflow or ""
     return TriggerSpec(
         name=name,
         workflow=workflow_name,
         kind=kind,
-        component=source,
-        component_version=VERSIONS[source],
+        component=component,
+        component_version=VERSIONS[component],
+        source=table.source,
         props=_props(table, around),
+        scope=Scope.DESKTOP if kind is Kind.FILE else Scope.CLOUD,
         schedule=schedule_of(table, around),
         misfire=_misfire(table),
         overlap=_overlap(kind, table, around.workflows[workflow_name]),
@@ -113,7 +118,17 @@ def _budget(table: TriggerTable, around: Around) -> Budget | None:
     return Budget(max_nanos=table.max_usd, period=period, tz=zone)
 
 
-def _props(table: TriggerTable, around: Around) -> dict[str, Json]:
+def source_spec(name: str, table: SourceTable, base: Path) -> SourceSpec | None:
+    """The record of a `[sources]` table; None when it names nothing that happens."""
+    if table.files is not None:
+        return SourceSpec(name=name, component="files", props=_files(table.files, base))
+    return None
+
+
+def _props(table: TriggerTable, around: Around) -> Mapping[str, Json]:
+    shared = None if table.source is None else around.sources[table.source]
+    if shared is not None:
+        return shared.props
     if table.files is not None:
         return _files(table.files, around.base)
     if table.webhook is not None:

@@ -16,7 +16,14 @@ from pydantic import ConfigDict, Field, ValidationError
 from tocsin.components import VERSIONS
 from tocsin.config.engine_table import EngineTable
 from tocsin.config.problems import Fault, faults_of
-from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, Table, WebhookTable
+from tocsin.config.source_tables import (
+    AfterTable,
+    DedupeTable,
+    FilesTable,
+    SourceTable,
+    Table,
+    WebhookTable,
+)
 from tocsin.config.values import (
     Count,
     CronText,
@@ -33,7 +40,8 @@ from tocsin.config.values import (
     Zone,
 )
 
-SOURCES: Final = tuple(VERSIONS)
+SOURCES: Final = (*VERSIONS, "source")
+SHARED: Final = tuple(SourceTable.model_fields)
 SCHEDULES: Final = frozenset({"cron", "every", "at"})
 
 Model = TypeVar("Model", bound=Table)
@@ -159,7 +167,7 @@ class TriggerOptions(Table):
 
 
 class TriggerTable(TriggerOptions):
-    """What makes a workflow run: exactly one of cron, every, at, files, webhook, after, manual."""
+    """What makes a workflow run: exactly one of cron, every, at, files, webhook, after, manual, source."""
 
     model_config = ConfigDict(title="[triggers.NAME]")
 
@@ -185,6 +193,9 @@ class TriggerTable(TriggerOptions):
         examples=[{"workflow": "ocr", "on": "failure"}],
     )
     manual: Literal[True] | None = Field(default=None, description="Fires only by hand: `tocsin fire NAME`.")
+    source: SomeText | None = Field(
+        default=None, description="A source that feeds other triggers too.", examples=["downloads"]
+    )
 
 
 class DefaultsTable(TriggerOptions, WorkflowOptions):
@@ -201,6 +212,7 @@ class FileTables(Table):
     engine: EngineTable | None = Field(default=None, description="The engine.")
     defaults: DefaultsTable | None = Field(default=None, description="Keys for all triggers and workflows.")
     workflows: dict[str, WorkflowTable] = Field(default={}, description="What can run, by name.")
+    sources: dict[str, SourceTable] = Field(default={}, description="What several triggers share, by name.")
     triggers: dict[str, TriggerTable] = Field(default={}, description="What makes it run, by name.")
 
 

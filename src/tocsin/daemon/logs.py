@@ -109,11 +109,11 @@ def recovered(notice: notices.RunRecovered) -> tuple[int, str]:
 
 
 def source_failed(notice: notices.SourceFailed) -> tuple[int, str]:
-    return logging.ERROR, f"{notice.registration}: {notice.error}"
+    return logging.ERROR, f"{notice.source}: {notice.error}"
 
 
 def source_recovered(notice: notices.SourceRecovered) -> tuple[int, str]:
-    return logging.INFO, f"{notice.registration}: works again"
+    return logging.INFO, f"{notice.source}: works again"
 
 
 def config_applied(notice: notices.ConfigApplied) -> tuple[int, str]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import secrets
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,10 +159,10 @@ class Engine:
             self._told_address = address
             logs.LOGGER.warning("[engine] host and port take effect at the next start")
 
-    def _files(self, registration: Registration) -> Source:
+    def _files(self, registrations: Sequence[Registration]) -> Source:
         core = self._core
         return FilesSource(
-            registration, bookmarks=core.bookmarks, clock=core.clock, announce=core.bus, hub=self._hub
+            registrations, bookmarks=core.bookmarks, clock=core.clock, announce=core.bus, hub=self._hub
         )
 
     async def _open_doors(self) -> str | None:

@@ -145,7 +145,9 @@ def put(
 def halted(registration: Registration, occurrence: Occurrence, now: datetime) -> str | None:
     """Why nothing is taken in; what is told only once is kept for the end of a pause."""
     reason = registration.halt(now)
-    is_kept = occurrence.kind in KEPT and occurrence.origin is Origin.LIVE
+    is_kept = (
+        occurrence.kind in KEPT or registration.spec.source is not None
+    ) and occurrence.origin is Origin.LIVE
     return None if reason == PAUSED and is_kept else reason
 
 

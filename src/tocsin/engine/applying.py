@@ -54,8 +54,7 @@ class Applier:
         self, tx: Tx, spec: TriggerSpec, versions: Mapping[str, int], *, origin: RowOrigin, now: datetime
     ) -> str:
         """A new registration with its installation (and token). Returns its id."""
-        id_, installation_id = new_id(REGISTRATION, now), new_id(INSTALLATION, now)
-        installations.insert(tx, installation_id, spec, now)
+        id_, installation_id = new_id(REGISTRATION, now), self._install(tx, spec, now)
         registrations.insert(
             tx,
             spec,
@@ -84,7 +83,7 @@ class Applier:
         registrations.enable(tx, registration.id, next_fire_at=first_fire(registration.spec, now), now=now)
         installations.trouble(tx, registration.installation_id, None)
         if not registration.enabled and registration.spec.kind is Kind.FILE:
-            installations.move_cursor(tx, registration.installation_id, None)
+            self._start_afresh(tx, registration)
         journal.write(tx, "enabled", registration_id=registration.id, now=now)
 
     def remove(self, tx: Tx, registration: Registration, now: datetime) -> None:
@@ -116,13 +115,28 @@ class Applier:
         journal.write(tx, "changed", registration_id=row.id, now=now)
 
     def _refit(self, tx: Tx, row: Registration, spec: TriggerSpec, now: datetime) -> str:
-        """The same installation with other props, or a new one for another component."""
-        if row.spec.component != spec.component:
-            installation_id = new_id(INSTALLATION, now)
-            installations.insert(tx, installation_id, spec, now)
-            return installation_id
+        """The same installation with other props, or another one for another component or source."""
+        if (row.spec.component, row.spec.source) != (spec.component, spec.source):
+            return self._install(tx, spec, now)
         installations.update_props(tx, row.installation_id, spec.props)
         return row.installation_id
+
+    def _install(self, tx: Tx, spec: TriggerSpec, now: datetime) -> str:
+        """The installation for a trigger: a new one of its own, or that of the source that it names."""
+        found = None if spec.source is None else installations.shared(tx, spec.source, spec.component)
+        if found is None:
+            found = new_id(INSTALLATION, now)
+            installations.insert(tx, found, spec, now)
+        else:
+            installations.update_props(tx, found, spec.props)
+            if not installations.feeding(tx, found):  # nobody watched: what is there counts as known
+                installations.move_cursor(tx, found, None)
+        return found
+
+    def _start_afresh(self, tx: Tx, registration: Registration) -> None:
+        """What is there when it watches again counts as known, unless the source watched for others."""
+        if installations.feeding(tx, registration.installation_id) == 1:  # this one
+            installations.move_cursor(tx, registration.installation_id, None)
 
     def _return(self, tx: Tx, name: str, now: datetime) -> None:
         """Back in the file: what its leaving had dropped waits again."""

@@ -102,7 +102,7 @@ class Controls:
         refuse_loop(name, occurrence)
         answer = await self._acceptor.accept(occurrence)
         if not isinstance(answer, Accepted | Duplicate | Skipped):
-            raise off(name, answer.reason)
+            raise off(name, getattr(answer, "reason", "filtered"))
         event = await self._store.read(lambda tx: events.by_id(tx, answer.event_id))
         if event is None:
             raise Refused(

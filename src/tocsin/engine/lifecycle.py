@@ -1,4 +1,4 @@
-"""Which sources run: one supervised task for each active registration whose component needs one.
+"""Which sources run: one supervised task for each installation that feeds an active registration.
 
 A source that fails is told of, noted on its installation, and started again with back-off; it never
 takes another one down.
@@ -7,7 +7,7 @@ takes another one down.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -51,16 +51,16 @@ class Lifecycle:
         self._announce = announce
         self._factories = factories
         self._group = group
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, Running] = {}  # by installation, as all of these
         self._resting: dict[str, Running] = {}  # of halted ones: they know how far they had looked
         self._ailments: dict[str, str | None] = {}
 
     def attend(self, notice: Notice) -> None:
         """Remember what ails a source; written down by the next `once`."""
         if isinstance(notice, SourceFailed):
-            self._ailments[notice.registration] = notice.error
+            self._ailments[notice.installation_id] = notice.error
         elif isinstance(notice, SourceRecovered):
-            self._ailments[notice.registration] = None
+            self._ailments[notice.installation_id] = None
 
     async def once(self, now: datetime) -> float:
         """Start, restart and stop sources as the rows say; a tick until the next look.
@@ -68,36 +68,45 @@ class Lifecycle:
         The source of a halted one is stopped but kept, so that running it again tells what has changed
         meanwhile, as if it had only been slow to look.
         """
-        rows = await self._store.read(self._active)
+        fed = await self._store.read(self._fed)
         for id_, running in list(self._running.items()):
-            row = rows.get(id_)
-            if running.settings != settings_of(row) or is_halted(row, now):
+            rows = fed.get(id_, ())
+            if running.settings != settings_of(rows) or are_halted(rows, now):
                 await self._stop(id_)
                 self._resting[id_] = running
         self._resting = {
-            id_: rest for id_, rest in self._resting.items() if rest.settings == settings_of(rows.get(id_))
+            id_: rest for id_, rest in self._resting.items() if rest.settings == settings_of(fed.get(id_, ()))
         }
-        for id_, registration in rows.items():
-            if id_ not in self._running and not is_halted(registration, now):
-                self._start(registration)
+        for id_, rows in fed.items():
+            if id_ in self._running:
+                self._running[id_].source.serve(rows)
+            elif not are_halted(rows, now):
+                self._start(id_, rows)
         await self._write_ailments()
         return TICK_S
 
-    def _active(self, tx: Tx) -> dict[str, Registration]:
-        return {row.id: row for component in self._factories for row in registrations.active(tx, component)}
+    def _fed(self, tx: Tx) -> dict[str, list[Registration]]:
+        """By installation: the active rows that it feeds, but for those that wait for `rebind`."""
+        fed: dict[str, list[Registration]] = {}
+        for component in self._factories:
+            for row in registrations.active(tx, component):
+                if row.drift is None:
+                    fed.setdefault(row.installation_id, []).append(row)
+        return fed
 
-    def _source(self, registration: Registration) -> Source:
-        rest = self._resting.pop(registration.id, None)
-        return self._factories[registration.spec.component](registration) if rest is None else rest.source
+    def _source(self, id_: str, rows: Sequence[Registration]) -> Source:
+        rest = self._resting.pop(id_, None)
+        if rest is None:
+            return self._factories[rows[0].spec.component](rows)
+        rest.source.serve(rows)
+        return rest.source
 
-    def _start(self, registration: Registration) -> None:
-        source, name = self._source(registration), registration.spec.name
+    def _start(self, id_: str, rows: Sequence[Registration]) -> None:
+        source, name = self._source(id_, rows), rows[0].spec.source or rows[0].spec.name
         failed = asyncio.Event()
-        task = self._group.create_task(self._supervise(source, name, failed), name=f"source-{name}")
-        self._ailments.setdefault(name, None)  # an earlier engine's word for what ailed it
-        self._running[registration.id] = Running(
-            source=source, task=task, failed=failed, settings=settings_of(registration)
-        )
+        task = self._group.create_task(self._supervise(source, id_, name, failed), name=f"source-{name}")
+        self._ailments.setdefault(id_, None)  # an earlier engine's word for what ailed it
+        self._running[id_] = Running(source=source, task=task, failed=failed, settings=settings_of(rows))
 
     @property
     def is_at_rest(self) -> bool:
@@ -123,14 +132,15 @@ class Lifecycle:
         task.cancel()
         await asyncio.wait([task])
 
-    async def _supervise(self, source: Source, name: str, failed: asyncio.Event) -> None:
+    async def _supervise(self, source: Source, id_: str, name: str, failed: asyncio.Event) -> None:
         loop, failures = asyncio.get_running_loop(), 0
         while True:
             began = loop.time()
             try:
                 await source.run()
             except Exception as error:  # noqa: BLE001 - one source's fault must not end the others
-                self._announce(SourceFailed(registration=name, error=f"{type(error).__name__}: {error}"))
+                told = f"{type(error).__name__}: {error}"
+                self._announce(SourceFailed(installation_id=id_, source=name, error=told))
                 failed.set()
             failures = 1 if loop.time() - began > BACKOFF_CEILING_S else failures + 1
             await asyncio.sleep(min(2**failures, BACKOFF_CEILING_S))
@@ -138,9 +148,9 @@ class Lifecycle:
     async def _write_ailments(self) -> None:
         told = dict(self._ailments)
         if told:
-            await self._store.write(lambda tx: write_ailments(tx, told, self._factories.keys()))
+            await self._store.write(lambda tx: write_ailments(tx, told))
         self._ailments = {
-            name: now for name, now in self._ailments.items() if name not in told or told[name] != now
+            id_: now for id_, now in self._ailments.items() if id_ not in told or told[id_] != now
         }
 
 
@@ -157,19 +167,17 @@ async def settled(running: Running) -> None:
             waiting.cancel()
 
 
-def write_ailments(tx: Tx, ailments: Mapping[str, str | None], components: Container[str]) -> None:
-    """On the installations of triggers that have a source at all: one may have become another kind."""
-    for name, error in ailments.items():
-        registration = registrations.by_name(tx, name)
-        if registration is not None and registration.spec.component in components:
-            installations.trouble(tx, registration.installation_id, error)
+def write_ailments(tx: Tx, ailments: Mapping[str, str | None]) -> None:
+    """What ails each installation's source; None: nothing."""
+    for id_, error in ailments.items():
+        installations.trouble(tx, id_, error)
 
 
-def is_halted(registration: Registration | None, now: datetime) -> bool:
-    """Whether an active one is to watch nothing for a time."""
-    return registration is not None and registration.halt(now) is not None
+def are_halted(rows: Sequence[Registration], now: datetime) -> bool:
+    """Whether nothing is to be watched for a time; one that goes on is reason enough to go on."""
+    return bool(rows) and all(row.halt(now) is not None for row in rows)
 
 
-def settings_of(registration: Registration | None) -> Settings:
-    """What a source has to be started again for: other settings, or a new arming. None for no row."""
-    return None if registration is None else (registration.spec.props, registration.armed_at)
+def settings_of(rows: Sequence[Registration]) -> Settings:
+    """What a source has to be started again for: other settings, or a new arming of those it feeds."""
+    return (rows[0].spec.props, min(row.armed_at for row in rows)) if rows else None

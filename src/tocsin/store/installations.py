@@ -16,16 +16,29 @@ UNSIGNED: Final = 1 << 64  # inode numbers fill all 64 bits on some file systems
 
 
 def insert(tx: Tx, id_: str, spec: TriggerSpec, now: datetime) -> None:
-    """The installation behind one inline source."""
+    """The installation behind a trigger: its own, or that of the `[sources]` table it names."""
     tx.run(
         "installations.insert",
         id=id_,
-        name=spec.name,
+        name=spec.source or spec.name,
         component=spec.component,
         component_version=spec.component_version,
         props=dump(spec.props),
+        shared=int(spec.source is not None),
         created_at=microseconds(now),
     )
+
+
+def shared(tx: Tx, name: str, component: str) -> str | None:
+    """The id of a `[sources]` table's installation; None when there was never one."""
+    row = tx.one("installations.shared", name=name, component=component)
+    return None if row is None else str(row["id"])
+
+
+def feeding(tx: Tx, id_: str) -> int:
+    """How many active triggers it feeds."""
+    row = tx.one("installations.feeding", id=id_)
+    return 0 if row is None else int(row["feeding"])
 
 
 def update_props(tx: Tx, id_: str, props: Json) -> None:

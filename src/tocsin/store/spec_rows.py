@@ -19,6 +19,7 @@ from tocsin.trigger import (
     MisfirePolicy,
     Overlap,
     Schedule,
+    Scope,
     TriggerSpec,
 )
 
@@ -68,6 +69,7 @@ def spec_columns(spec: TriggerSpec) -> dict[str, Any]:
             "kind": spec.kind,
             "component": spec.component,
             "component_version": spec.component_version,
+            "scope": spec.scope,
             "config": dump(spec.config),
             "tags": dump(list(spec.tags)),
             "misfire": spec.misfire.misfire,
@@ -96,7 +98,9 @@ def spec_of(row: Row) -> TriggerSpec:
         kind=Kind(row["kind"]),
         component=row["component"],
         component_version=row["component_version"],
+        source=row["source"],
         props=load(row["props"]),
+        scope=Scope(row["scope"]),
         schedule=schedule_of(row),
         misfire=MisfirePolicy(
             misfire=Misfire(row["misfire"]),

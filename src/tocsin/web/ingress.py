@@ -6,13 +6,25 @@ Checks stand in the order of DESIGN section 10; those that need no body come bef
 from __future__ import annotations
 
 import re
+from math import ceil
 from typing import Final
 
 from aiohttp import web
 
 from tocsin.components import VERSIONS
 from tocsin.errors import BindingMismatch, StoreUnusable
-from tocsin.event import Accepted, Answer, Declined, Duplicate, Occurrence, Skipped, Unreadable
+from tocsin.event import (
+    Accepted,
+    Answer,
+    Declined,
+    Duplicate,
+    Filtered,
+    Limited,
+    Occurrence,
+    Quarantined,
+    Skipped,
+    Unreadable,
+)
 from tocsin.identity import token_hash
 from tocsin.registration import Registration
 from tocsin.store import registrations
@@ -33,6 +45,7 @@ from tocsin.web.refusals import (
     left_of,
     not_found,
     paused,
+    rate_limited,
     unavailable,
 )
 
@@ -145,6 +158,12 @@ class Ingress:
                 return answer(202, self._ids_of(request, event_id, None) | {"skipped": reason} | how)
             case Declined():
                 raise gone()
+            case Filtered():
+                return answer(200, {"filtered": True})
+            case Quarantined(quarantine_id=quarantine_id, reason=reason):
+                return answer(202, {"quarantine_id": quarantine_id, "reason": reason})
+            case Limited(retry_after=retry_after):
+                raise rate_limited(retry_after_s=ceil(retry_after.total_seconds()))
             case Unreadable(reason=reason):
                 raise bad_body(reason)
 

@@ -27,6 +27,9 @@ class Code(StrEnum):
     GONE = "gone"
     PAUSED = "paused"
     BAD_BODY = "bad_body"
+    RATE_LIMITED = "rate_limited"
+    STALE_TIMESTAMP = "stale_timestamp"
+    BAD_SIGNATURE = "bad_signature"
     UNAVAILABLE = "unavailable"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     FORBIDDEN_HOST = "forbidden_host"
@@ -88,6 +91,12 @@ def paused(*, retry_after_s: int) -> Refusal:
 def unavailable(message: str, *, retry_after_s: int) -> Refusal:
     """503: nothing was recorded; the same delivery may come again."""
     return Refusal(503, Code.UNAVAILABLE, message, {"Retry-After": str(retry_after_s)})
+
+
+def rate_limited(*, retry_after_s: int) -> Refusal:
+    """429: nothing was recorded; the same delivery may come again."""
+    message = "more deliveries than this source may send; send it again later"
+    return Refusal(429, Code.RATE_LIMITED, message, {"Retry-After": str(max(1, retry_after_s))})
 
 
 def unauthorized() -> Refusal:

@@ -17,8 +17,17 @@ SELECT * FROM workflows ORDER BY name;
 
 -- name: installations.insert
 -- A configured source component.
-INSERT INTO installations (id, name, component, component_version, props, created_at)
-VALUES (:id, :name, :component, :component_version, :props, :created_at);
+INSERT INTO installations (id, name, component, component_version, props, shared, created_at)
+VALUES (:id, :name, :component, :component_version, :props, :shared, :created_at);
+
+-- name: installations.shared
+-- The installation of a `[sources]` table, whether it feeds anybody or not.
+SELECT id FROM installations WHERE name = :name AND component = :component AND shared = 1;
+
+-- name: installations.feeding
+-- How many active triggers an installation feeds.
+SELECT count(*) AS feeding FROM registrations
+WHERE installation_id = :id AND enabled = 1 AND removed_at IS NULL;
 
 -- name: installations.update_props
 -- Another setting of the same component; its cursor stays.

@@ -4,19 +4,19 @@ INSERT INTO registrations (
   id, name, installation_id, workflow, workflow_version, kind, component, component_version, config, tags,
   cron_expr, cron_tz, every_us, anchor_at, once_at, next_fire_at, armed_at, misfire, misfire_grace_ms,
   misfire_limit, wake_delay_ms, splay_ms, overlap, serialize_key, serialize_by, max_attempts, disable_after, max_runs, max_runs_per_hour,
-  max_usd_nanos, budget_period, budget_tz, expires_at, written_enabled, enabled, disabled_reason, origin, created_at)
+  max_usd_nanos, budget_period, budget_tz, expires_at, written_enabled, scope, enabled, disabled_reason, origin, created_at)
 VALUES (
   :id, :name, :installation_id, :workflow, :workflow_version, :kind, :component, :component_version, :config, :tags,
   :cron_expr, :cron_tz, :every_us, :anchor_at, :once_at, :next_fire_at, :armed_at, :misfire, :misfire_grace_ms,
   :misfire_limit, :wake_delay_ms, :splay_ms, :overlap, :serialize_key, :serialize_by, :max_attempts, :disable_after, :max_runs,
-  :max_runs_per_hour, :max_usd_nanos, :budget_period, :budget_tz, :expires_at, :written_enabled, :enabled,
+  :max_runs_per_hour, :max_usd_nanos, :budget_period, :budget_tz, :expires_at, :written_enabled, :scope, :enabled,
   :disabled_reason, :origin, :created_at);
 
 -- name: registrations.update_spec
 -- Another wording of the same trigger; state, counters and enablement stay.
 UPDATE registrations SET
   workflow = :workflow, workflow_version = :workflow_version, kind = :kind, component = :component,
-  component_version = :component_version, config = :config, tags = :tags, cron_expr = :cron_expr,
+  component_version = :component_version, scope = :scope, config = :config, tags = :tags, cron_expr = :cron_expr,
   cron_tz = :cron_tz, every_us = :every_us, anchor_at = :anchor_at, once_at = :once_at, misfire = :misfire,
   misfire_grace_ms = :misfire_grace_ms, misfire_limit = :misfire_limit, wake_delay_ms = :wake_delay_ms,
   splay_ms = :splay_ms, overlap = :overlap,

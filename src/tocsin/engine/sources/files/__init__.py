@@ -1,4 +1,4 @@
-"""Folder and file watches, one `FilesSource` per registration.
+"""Folder and file watches, one `FilesSource` per installation.
 
 Watchdog's events are hints; the truth is what `stat` says against the marks of the last settled
 states. From the outside in: ``source`` (the loop) · ``root`` (one watched path: its watch, its

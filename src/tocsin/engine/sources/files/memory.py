@@ -25,14 +25,15 @@ class Memory:
 
     def __init__(
         self,
-        registration: Registration,
+        registrations: Sequence[Registration],
         props: FilesProps,
         scope: Scope,
         *,
         bookmarks: FileBookmarks,
         clock: Clock,
     ) -> None:
-        self._registration = registration
+        self.registrations = tuple(registrations)
+        self._installation_id = registrations[0].installation_id
         self._props = props
         self._scope = scope
         self._bookmarks = bookmarks
@@ -45,7 +46,7 @@ class Memory:
 
     async def load(self) -> None:
         """Read the marks; roots that this object has armed before stay armed."""
-        marks = await self._bookmarks.load(self._registration.installation_id)
+        marks = await self._bookmarks.load(self._installation_id)
         self._has_baseline = marks is not None
         self._has_history = bool(marks)
         known = (marks or {}).values()
@@ -90,8 +91,8 @@ class Memory:
             now = self._clock.now()
             told = [change for change in chunk if change.kind in self._props.on]
             marks = [mark for change in chunk for mark in change.marks]
-            occurrences = [occurrence(self._registration, change, now) for change in told]
-            await self._bookmarks.record(self._registration.installation_id, marks, occurrences)
+            occurrences = [occurrence(to, change, now) for change in told for to in self.registrations]
+            await self._bookmarks.record(self._installation_id, marks, occurrences)
             self._remember(marks)
 
     def _is_silent(self, path: bytes) -> bool:
@@ -112,7 +113,7 @@ class Memory:
 
     async def _take_baseline(self, marks: Sequence[FileMark]) -> None:
         """What comes back beyond these marks is from before the trigger was last turned off."""
-        stored = await self._bookmarks.baseline(self._registration.installation_id, marks)
+        stored = await self._bookmarks.baseline(self._installation_id, marks)
         self._has_baseline = True
         self._has_history = bool(stored)
         await asyncio.to_thread(self._remember, stored.values())
@@ -120,7 +121,7 @@ class Memory:
     async def _write(self, marks: Sequence[FileMark]) -> None:
         for start in range(0, len(marks), CHUNK):
             chunk = marks[start : start + CHUNK]
-            await self._bookmarks.record(self._registration.installation_id, chunk, ())
+            await self._bookmarks.record(self._installation_id, chunk, ())
             self._remember(chunk)
 
     def _remember(self, marks: Collection[FileMark]) -> None:

@@ -1,6 +1,6 @@
-"""The files source: watches for one registration and speaks through `FileBookmarks`.
+"""The files source: watches for the registrations of one installation and speaks through `FileBookmarks`.
 
-`once` is one turn of the loop, `run` the thin driver. Made per registration by the composition
+`once` is one turn of the loop, `run` the thin driver. Made per installation by the composition
 root and supervised there: when recording fails `run` raises, and running the same object again
 picks up what was not recorded.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Sequence
 
 from tocsin.engine.sources.files.hints import Hints, Waker
 from tocsin.engine.sources.files.hub import ObserverHub
@@ -28,7 +29,7 @@ EVERY_DAY = Pace()
 
 
 class FilesSource:
-    """Implements `seams.Source` for a registration whose component is `files`.
+    """Implements `seams.Source` for registrations whose component is `files`.
 
     hub: started, and stopped only after the source has ended. pace: only tests hurry.
     watching: set once every root was seen to; what happens to a file from then on is noticed.
@@ -36,7 +37,7 @@ class FilesSource:
 
     def __init__(
         self,
-        registration: Registration,
+        registrations: Sequence[Registration],
         *,
         bookmarks: FileBookmarks,
         clock: Clock,
@@ -44,19 +45,21 @@ class FilesSource:
         hub: ObserverHub,
         pace: Pace = EVERY_DAY,
     ) -> None:
-        self._name = registration.spec.name
+        first = registrations[0]
+        self._name = first.spec.source or first.spec.name
+        self._installation_id = first.installation_id
         self._clock = clock
         self._announce = announce
         self._hub = hub
         self._pace = pace
-        self._props = FilesProps.read(registration.spec.props)
+        self._props = FilesProps.read(first.spec.props)
         self._scope = Scope(
             map(os.fsencode, self._props.paths),
             recursive=self._props.recursive,
             match=self._props.match,
             ignore=self._props.ignore,
         )
-        self._memory = Memory(registration, self._props, self._scope, bookmarks=bookmarks, clock=clock)
+        self._memory = Memory(registrations, self._props, self._scope, bookmarks=bookmarks, clock=clock)
         self._watcher = self._new_watcher()
         self._roots: list[Root] = []
         self._tending = (
@@ -71,6 +74,10 @@ class FilesSource:
     def at_rest(self) -> bool:
         """Whether it watches and nothing it has noticed is still settling or to be recorded."""
         return self.watching.is_set() and not self._working and not self._watcher.settling
+
+    def serve(self, registrations: Sequence[Registration]) -> None:
+        """Speak for these from now on."""
+        self._memory.registrations = tuple(registrations)
 
     async def run(self) -> None:
         """Watch until cancelled. Raises what `FileBookmarks` raises; run again, it goes on from there."""
@@ -174,9 +181,11 @@ class FilesSource:
     def _tell_health(self) -> None:
         problem = "; ".join(root.problem for root in self._roots if root.problem)
         if problem and problem != self._told:
-            self._announce(SourceFailed(registration=self._name, error=problem))
+            self._announce(
+                SourceFailed(installation_id=self._installation_id, source=self._name, error=problem)
+            )
         elif self._told and not problem:
-            self._announce(SourceRecovered(registration=self._name))
+            self._announce(SourceRecovered(installation_id=self._installation_id, source=self._name))
         self._told = problem
 
     def _tell_unread(self, found: Survey) -> None:
