@@ -37,6 +37,8 @@ def warnings(configuration: Configuration, *, now: datetime, home: Path) -> list
     found = list(_engine(configuration.engine))
     for name, workflow in configuration.workflows.items():
         found += [fault.under("workflows", name) for fault in _workflow(workflow, home)]
+    for name, source in configuration.sources.items():
+        found += [fault.under("sources", name) for fault in _source(source.component, source.props)]
     for name, spec in configuration.triggers.items():
         workflow = configuration.workflows[spec.workflow]
         found += [fault.under("triggers", name) for fault in of_trigger(spec, workflow, now)]
@@ -102,7 +104,8 @@ def of_trigger(spec: TriggerSpec, workflow: Workflow, now: datetime) -> Iterator
     yield from _limits(spec, now)
     yield from _spending(spec, workflow)
     yield from _schedule(spec, now)
-    yield from _source(spec)
+    if spec.source is None:
+        yield from _source(spec.component, spec.props)
     yield from _state(spec, workflow)
     yield from _placeholders(spec, workflow)
 
@@ -163,12 +166,12 @@ def _offset(tz: ZoneInfo, at: datetime) -> timedelta | None:
     return at.astimezone(tz).utcoffset()
 
 
-def _source(spec: TriggerSpec) -> Iterator[Fault]:
-    if spec.component == "webhook" and spec.props.get("auth") == "none":
+def _source(component: str, props: Mapping[str, Json]) -> Iterator[Fault]:
+    if component == "webhook" and props.get("auth") == "none":
         message = 'saw "none": anyone who learns the address can fire it'
         yield _warning("webhook", "auth", message=message)
-    if spec.component == "files":
-        yield from _folders(spec.props.get("paths"))
+    if component == "files":
+        yield from _folders(props.get("paths"))
 
 
 def _folders(paths: Json) -> Iterator[Fault]:
