@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
@@ -28,6 +28,7 @@ class FakeFileBookmarks:
 
     def __init__(self) -> None:
         self.marks: dict[str, dict[bytes, FileMark]] = {}
+        self.moving: dict[str, dict[bytes, datetime]] = {}
         self.occurrences: list[Occurrence] = []
         self.inactive: set[str] = set()
         self.baselined: set[str] = set()
@@ -42,6 +43,7 @@ class FakeFileBookmarks:
         stored = await asyncio.to_thread(_rebased, self.marks.get(installation_id, {}), marks)
         self.marks[installation_id] = stored
         self.baselined.add(installation_id)
+        self.moving.pop(installation_id, None)
         return dict(stored)
 
     async def record(
@@ -49,7 +51,21 @@ class FakeFileBookmarks:
     ) -> Sequence[Answer]:
         self._fail_if_told()
         self.marks.setdefault(installation_id, {}).update({mark.path: mark for mark in marks})
+        for mark in marks:
+            self.moving.get(installation_id, {}).pop(mark.path, None)
         return [self._accept(occurrence) for occurrence in occurrences]
+
+    async def unsettled(self, installation_id: str) -> Mapping[bytes, datetime]:
+        return dict(self.moving.get(installation_id, {}))
+
+    async def note_unsettled(
+        self, installation_id: str, began: Mapping[bytes, datetime], ended: Collection[bytes]
+    ) -> None:
+        self._fail_if_told()
+        moving = self.moving.setdefault(installation_id, {})
+        for path in ended:
+            moving.pop(path, None)
+        moving.update(began)
 
     def _accept(self, occurrence: Occurrence) -> Answer:
         if occurrence.registration_id in self.inactive:

@@ -5,7 +5,7 @@ One conformance suite per seam runs for every implementation, fakes included.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -55,7 +55,7 @@ class FileMark:
 
     path: the absolute path's exact bytes. generation: rises with each newly settled state; the
     first is 1. gone: the file is no longer there (its row stays, so that a file that comes back is
-    new).
+    new). content: SHA-256 of what it held; None where that was not asked for or could not be read.
     """
 
     path: bytes
@@ -64,6 +64,7 @@ class FileMark:
     mtime_ns: int
     inode: int
     gone: bool = False
+    content: bytes | None = None
 
 
 class FileBookmarks(Protocol):
@@ -86,9 +87,20 @@ class FileBookmarks(Protocol):
     ) -> Sequence[Answer]:
         """Write the marks and accept the occurrences, all in one transaction.
 
-        Answers in the order of the occurrences. An occurrence whose registration is off leaves its
-        marks written (so nothing old fires later); one whose registration is paused leaves none.
+        Their paths are unsettled no more. Answers in the order of the occurrences. An occurrence whose
+        registration is off leaves its marks written (so nothing old fires later); one whose registration
+        is paused leaves none.
         """
+        ...
+
+    async def unsettled(self, installation_id: str) -> Mapping[bytes, datetime]:
+        """Paths that were on the move when last heard of, and since when."""
+        ...
+
+    async def note_unsettled(
+        self, installation_id: str, began: Mapping[bytes, datetime], ended: Collection[bytes]
+    ) -> None:
+        """These paths are on the move since then, those are not any more: a crash must not forget either."""
         ...
 
 

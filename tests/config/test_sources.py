@@ -28,6 +28,8 @@ def test_files_are_absolute_and_defaults_are_filled_in(
         "settle_ms": 1000,
         "max_wait_ms": 600_000,
         "at_max_wait": "emit",
+        "batch": False,
+        "compare": "stat",
         "start": "new-since-stop",
     }
 

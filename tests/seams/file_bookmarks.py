@@ -51,6 +51,26 @@ def occurrence(registration_id: str, delivery_id: str = "/in/a.txt:1") -> Occurr
 class FileBookmarksContract:
     """Give `make_bed` as a fixture."""
 
+    async def test_what_moves_is_known_until_it_rests(self, make_bed: MakeBed) -> None:
+        began = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+        async with make_bed() as bed:
+            id_, kept = bed.active[1], bed.bookmarks
+            await kept.baseline(id_, [])
+            moving = {MARK.path: began, ODD.path: began, b"/in/c": began}
+            await kept.note_unsettled(id_, moving, [])
+            assert await kept.unsettled(id_) == moving
+            await kept.note_unsettled(id_, {}, [b"/in/c", b"/in/unknown"])
+            await kept.record(id_, [MARK], [occurrence(bed.active[0])])
+            assert await kept.unsettled(id_) == {ODD.path: began}
+            await kept.baseline(id_, [])
+            assert await kept.unsettled(id_) == {}
+
+    async def test_what_a_file_held_is_kept(self, make_bed: MakeBed) -> None:
+        async with make_bed() as bed:
+            mark = replace(MARK, content=bytes(range(32)))
+            await bed.bookmarks.baseline(bed.active[1], [mark])
+            assert await bed.bookmarks.load(bed.active[1]) == {mark.path: mark}
+
     async def test_before_any_baseline_there_is_none(self, make_bed: MakeBed) -> None:
         async with make_bed() as bed:
             assert await bed.bookmarks.load(bed.active[1]) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,11 +57,19 @@ class SignallingBookmarks(FakeFileBookmarks):
     def __init__(self, signal: Signal) -> None:
         super().__init__()
         self.signal = signal
+        self.notes = 0
 
     async def baseline(self, installation_id: str, marks: Sequence[FileMark]) -> Mapping[bytes, FileMark]:
         stored = await super().baseline(installation_id, marks)
         self.signal()
         return stored
+
+    async def note_unsettled(
+        self, installation_id: str, began: Mapping[bytes, datetime], ended: Collection[bytes]
+    ) -> None:
+        await super().note_unsettled(installation_id, began, ended)
+        self.notes += 1
+        self.signal()
 
     async def record(
         self, installation_id: str, marks: Sequence[FileMark], occurrences: Sequence[Occurrence]

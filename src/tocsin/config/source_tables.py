@@ -57,6 +57,13 @@ class FilesTable(Table):
     at_max_wait: Literal["emit", "give-up"] = Field(
         default="emit", description="After max_wait: fire all the same, or give up and say so."
     )
+    batch: bool = Field(
+        default=False, description="One event for everything that settles together, with a list of files."
+    )
+    compare: Literal["stat", "content"] = Field(
+        default="stat",
+        description="What makes a file another: size, time and identity, or what it holds.",
+    )
     start: Literal["new-since-stop", "ignore", "all"] = Field(
         default="new-since-stop",
         description="Which files that are already there count when the engine starts.",

@@ -147,6 +147,8 @@ def _files(table: FilesTable, base: Path) -> dict[str, Json]:
         "settle_ms": _ms(table.settle),
         "max_wait_ms": _ms(table.max_wait),
         "at_max_wait": table.at_max_wait,
+        "batch": table.batch,
+        "compare": table.compare,
         "start": table.start,
     }
 

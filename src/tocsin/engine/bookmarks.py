@@ -5,7 +5,7 @@ A file's mark and its event commit together, so one settled state is one event, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -52,6 +52,7 @@ class StoredBookmarks:
         def step(tx: Tx) -> Mapping[bytes, FileMark]:
             stored = rebased(installations.marks(tx, installation_id), marks)
             installations.put_marks(tx, installation_id, stored.values())
+            installations.clear_unsettled(tx, installation_id)
             installations.move_cursor(tx, installation_id, {"baseline_at": rfc3339(now)})
             return stored
 
@@ -73,6 +74,21 @@ class StoredBookmarks:
                 raise answer.error()
         return [answer for answer in answers if not isinstance(answer, Mismatch)]
 
+    async def unsettled(self, installation_id: str) -> Mapping[bytes, datetime]:
+        """Paths that were on the move when last heard of, and since when."""
+        return await self._store.read(lambda tx: installations.unsettled(tx, installation_id))
+
+    async def note_unsettled(
+        self, installation_id: str, began: Mapping[bytes, datetime], ended: Collection[bytes]
+    ) -> None:
+        """These paths are on the move since then, those are not any more."""
+
+        def step(tx: Tx) -> None:
+            installations.settle(tx, installation_id, ended)
+            installations.unsettle(tx, installation_id, began)
+
+        await self._store.write(step)
+
     def _record(
         self,
         tx: Tx,
@@ -84,6 +100,7 @@ class StoredBookmarks:
         answers = [admit(tx, occurrence, now=now, announce=self._announce) for occurrence in occurrences]
         if not any(isinstance(answer, Mismatch) or is_for_later(answer) for answer in answers):
             installations.put_marks(tx, installation_id, marks)
+            installations.settle(tx, installation_id, [mark.path for mark in marks])
         taken = [(claim.event.id, claim.ref.run_id) for claim in self._claims.take(tx, now)]
         return [with_run(answer, taken) if isinstance(answer, Accepted) else answer for answer in answers]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from tocsin.instants import microseconds
+from tocsin.instants import instant, microseconds
 from tocsin.seams import FileMark
 from tocsin.store.columns import dump, load
 from tocsin.store.connection import Row, Tx
@@ -85,6 +85,29 @@ def put_marks(tx: Tx, id_: str, marks_: Iterable[FileMark]) -> None:
         tx.run("files.put", installation_id=id_, **mark_columns(mark))
 
 
+def unsettled(tx: Tx, id_: str) -> dict[bytes, datetime]:
+    """Paths on the move, and since when."""
+    rows = tx.all("unsettled.of_installation", installation_id=id_)
+    return {row["path"]: instant(row["since_at"]) for row in rows}
+
+
+def unsettle(tx: Tx, id_: str, since: Mapping[bytes, datetime]) -> None:
+    """These paths are on the move."""
+    for path, at in since.items():
+        tx.run("unsettled.put", installation_id=id_, path=path, since_at=microseconds(at))
+
+
+def settle(tx: Tx, id_: str, paths: Iterable[bytes]) -> None:
+    """These paths are not on the move any more."""
+    for path in paths:
+        tx.run("unsettled.end", installation_id=id_, path=path)
+
+
+def clear_unsettled(tx: Tx, id_: str) -> None:
+    """No path is on the move."""
+    tx.run("unsettled.clear", installation_id=id_)
+
+
 def mark_of(row: Row) -> FileMark:
     """A row of `files`."""
     return FileMark(
@@ -94,6 +117,7 @@ def mark_of(row: Row) -> FileMark:
         mtime_ns=row["mtime_ns"],
         inode=row["inode"] % UNSIGNED,
         gone=row["state"] == "gone",
+        content=row["content"],
     )
 
 
@@ -107,4 +131,5 @@ def mark_columns(mark: FileMark) -> dict[str, Any]:
         "mtime_ns": mark.mtime_ns,
         "inode": signed,
         "state": "gone" if mark.gone else "known",
+        "content": mark.content,
     }

@@ -8,6 +8,16 @@ CREATE UNIQUE INDEX installations_shared ON installations (name, component) WHER
 ALTER TABLE registrations ADD COLUMN scope TEXT NOT NULL DEFAULT 'cloud' CHECK (scope IN ('desktop', 'cloud'));
 UPDATE registrations SET scope = 'desktop' WHERE kind = 'file';
 
+-- What a file held; and paths on the move, so that a crash forgets none of them.
+ALTER TABLE files ADD COLUMN content BLOB;
+
+CREATE TABLE unsettled (
+  installation_id TEXT NOT NULL REFERENCES installations (id),
+  path BLOB NOT NULL,
+  since_at INTEGER NOT NULL,
+  PRIMARY KEY (installation_id, path)
+) STRICT, WITHOUT ROWID;
+
 DROP VIEW registration_rows;
 CREATE VIEW registration_rows AS
   SELECT registrations.*, installations.props, installations.last_error AS source_error,

@@ -113,11 +113,28 @@ SELECT * FROM files WHERE installation_id = :installation_id;
 
 -- name: files.put
 -- A path as last settled.
-INSERT INTO files (installation_id, path, generation, size, mtime_ns, inode, state)
-VALUES (:installation_id, :path, :generation, :size, :mtime_ns, :inode, :state)
+INSERT INTO files (installation_id, path, generation, size, mtime_ns, inode, state, content)
+VALUES (:installation_id, :path, :generation, :size, :mtime_ns, :inode, :state, :content)
 ON CONFLICT (installation_id, path) DO UPDATE SET
   generation = excluded.generation, size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,
-  state = excluded.state;
+  state = excluded.state, content = excluded.content;
+
+-- name: unsettled.of_installation
+-- Paths on the move.
+SELECT path, since_at FROM unsettled WHERE installation_id = :installation_id;
+
+-- name: unsettled.put
+-- A path that has begun to move.
+INSERT INTO unsettled (installation_id, path, since_at) VALUES (:installation_id, :path, :since_at)
+ON CONFLICT (installation_id, path) DO UPDATE SET since_at = excluded.since_at;
+
+-- name: unsettled.end
+-- A path at rest, or given up.
+DELETE FROM unsettled WHERE installation_id = :installation_id AND path = :path;
+
+-- name: unsettled.clear
+-- The installation starts afresh.
+DELETE FROM unsettled WHERE installation_id = :installation_id;
 
 -- name: journal.insert
 -- One thing worth explaining.

@@ -18,7 +18,7 @@ class Change:
     """One settled state that is new.
 
     stamp: the last known one when the path was deleted. src: where a moved file was. marks: what
-    has to be remembered with it, the path's own first.
+    has to be remembered with it, the path's own first. silent: it is only to be remembered.
     """
 
     kind: EventKind
@@ -26,6 +26,7 @@ class Change:
     stamp: Stamp
     src: bytes | None = None
     marks: tuple[FileMark, ...]
+    silent: bool = False
 
     @property
     def generation(self) -> int:

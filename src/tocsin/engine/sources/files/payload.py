@@ -7,6 +7,7 @@ base64 beside it.
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote_from_bytes
 
@@ -31,6 +32,22 @@ def occurrence(registration: Registration, change: Change, now: datetime) -> Occ
         occurred_at=now,
         event_type=change.kind,
         payload=payload(change),
+    )
+
+
+def batch_of(
+    registration: Registration, changes: Sequence[Change], sequence: int, now: datetime
+) -> Occurrence:
+    """Several changes as one occurrence, in the order given. sequence: the source's own count of these."""
+    return Occurrence(
+        registration_id=registration.id,
+        component=COMPONENT,
+        component_version=VERSIONS[COMPONENT],
+        kind=Kind.FILE,
+        delivery_id=f"batch:{sequence}",
+        occurred_at=now,
+        event_type="batch",
+        payload={"files": [payload(change) for change in changes], "count": len(changes)},
     )
 
 

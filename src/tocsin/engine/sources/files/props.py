@@ -10,6 +10,7 @@ from tocsin.engine.sources.files.settling import Rest
 from tocsin.trigger import Json
 
 EventKind: TypeAlias = Literal["created", "modified", "moved", "deleted"]
+Compare: TypeAlias = Literal["stat", "content"]
 Start: TypeAlias = Literal["new-since-stop", "ignore", "all"]
 
 
@@ -30,6 +31,8 @@ class FilesProps:
     on: frozenset[EventKind] = frozenset({"created", "modified", "moved"})
     rest: Rest = DEFAULT_REST
     start: Start = "new-since-stop"
+    compare: Compare = "stat"
+    batch: bool = False
 
     @classmethod
     def read(cls, props: Mapping[str, Json]) -> FilesProps:
@@ -48,4 +51,6 @@ class FilesProps:
                 gives_up=given.get("at_max_wait", "emit") == "give-up",
             ),
             start=given.get("start", "new-since-stop"),
+            compare=given.get("compare", "stat"),
+            batch=given.get("batch", False),
         )

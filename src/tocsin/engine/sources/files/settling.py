@@ -86,6 +86,15 @@ class Settling:
             item.touched = now
         self._decide(path, item, item.since, now)
 
+    def resume(self, path: bytes, first: float) -> None:
+        """The path was on the move before, since then: `max_wait` goes on."""
+        item = self._follow(path, first)
+        item.first = min(item.first, first)
+
+    def since(self) -> dict[bytes, float]:
+        """Every path on the move, and since when."""
+        return {path: item.first for path, item in self._watched.items()}
+
     def forget(self, path: bytes) -> None:
         """Nothing more is wanted of this path."""
         self._watched.pop(path, None)

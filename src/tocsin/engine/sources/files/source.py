@@ -11,7 +11,9 @@ import asyncio
 import os
 import threading
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
+from tocsin.engine.sources.files.batching import Batch
 from tocsin.engine.sources.files.hints import Hints, Waker
 from tocsin.engine.sources.files.hub import ObserverHub
 from tocsin.engine.sources.files.memory import Memory
@@ -26,6 +28,7 @@ from tocsin.registration import Registration
 from tocsin.seams import Announce, Clock, FileBookmarks
 
 EVERY_DAY = Pace()
+NOTE_S = 0.5  # a burst of thousands is written down as moving in a few commits, not in one for each
 
 
 class FilesSource:
@@ -61,6 +64,8 @@ class FilesSource:
         )
         self._memory = Memory(registrations, self._props, self._scope, bookmarks=bookmarks, clock=clock)
         self._watcher = self._new_watcher()
+        self._batch = Batch(self._props.rest.max_wait)
+        self._note_at = float("-inf")
         self._roots: list[Root] = []
         self._tending = (
             threading.Lock()
@@ -73,7 +78,8 @@ class FilesSource:
     @property
     def at_rest(self) -> bool:
         """Whether it watches and nothing it has noticed is still settling or to be recorded."""
-        return self.watching.is_set() and not self._working and not self._watcher.settling
+        is_idle = self.watching.is_set() and not self._working
+        return is_idle and not self._watcher.settling and not self._batch
 
     def serve(self, registrations: Sequence[Registration]) -> None:
         """Speak for these from now on."""
@@ -106,11 +112,14 @@ class FilesSource:
         hints = self._take_hints()
         if hints or self._pause(self._clock.monotonic()) <= 0:
             await self._settle(await asyncio.to_thread(self._watcher.follow, hints, self._roots))
+        await self._note()
         return self._pause(self._clock.monotonic())
 
     async def _open(self, waker: Waker) -> None:
         await self._memory.load()
         self._watcher = self._new_watcher()
+        self._watcher.resume({path: self._resumed(at) for path, at in self._memory.unsettled.items()})
+        self._batch.clear()
         self._roots = [self._root(path, waker) for path in self._scope.roots]
 
     def _new_watcher(self) -> Watcher:
@@ -170,12 +179,42 @@ class FilesSource:
         for path in harvest.given_up:
             waited = self._props.rest.max_wait
             self._trouble(f"{shown(path)} has not rested for {waited:g} s: given up until it does")
-        await self._memory.record(harvest.changes)
-        self._watcher.recorded(harvest.changes)
+        if not self._props.batch:
+            await self._memory.record(harvest.changes)
+            self._watcher.recorded(harvest.changes)
+            return
+        now = self._clock.monotonic()
+        self._batch.add(harvest.changes, harvest.settled, now)
+        ready = self._batch.take(now, resting=not self._watcher.settling)
+        if ready:
+            await self._memory.record_batch(ready)
+            self._watcher.recorded(ready)
+            self._batch.clear()
+
+    async def _note(self) -> None:
+        """Write down which paths are on the move, now and then."""
+        now = self._clock.monotonic()
+        if now < self._note_at:
+            return
+        began, ended = self._watcher.news(self._batch.paths)
+        if began or ended:
+            self._note_at = now + NOTE_S
+            wall = self._clock.now()
+            since = {path: wall - timedelta(seconds=now - first) for path, first in began.items()}
+            await self._memory.note(since, ended)
+
+    def _resumed(self, since: datetime) -> float:
+        """When a path that an earlier engine saw move began to; it has the quiet time left at least."""
+        rest = self._props.rest
+        longest = rest.max_wait - rest.debounce - rest.settle
+        age = min(max((self._clock.now() - since).total_seconds(), 0.0), longest)
+        return self._clock.monotonic() - age
 
     def _pause(self, now: float) -> float:
         look_at = self._watcher.settling.next_look()
         wanted = [root.check_at for root in self._roots]
+        if self._batch.deadline is not None:
+            wanted.append(self._batch.deadline)
         return max(0.0, min([*wanted, look_at] if look_at is not None else wanted) - now)
 
     def _tell_health(self) -> None:

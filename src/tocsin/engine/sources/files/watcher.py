@@ -6,10 +6,11 @@ finds and speaks to the rest of the engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tocsin.engine.sources.files.changes import Change, Snapshot, plan
+from tocsin.engine.sources.files.contents import Moving, compared
 from tocsin.engine.sources.files.hints import Hints
 from tocsin.engine.sources.files.moves import Moves
 from tocsin.engine.sources.files.props import FilesProps
@@ -21,9 +22,12 @@ from tocsin.engine.sources.files.settling import Settled, Settling, Stamp
 
 @dataclass(slots=True)
 class Harvest:
-    """changes: new settled states, to be recorded in this order. given_up: paths that never rest."""
+    """changes: new settled states, to be recorded in this order. settled: every path that came to rest, as
+    it was known or not. given_up: paths that never rest.
+    """
 
     changes: list[Change] = field(default_factory=list)
+    settled: list[bytes] = field(default_factory=list)
     given_up: list[bytes] = field(default_factory=list)
 
 
@@ -37,6 +41,9 @@ class Watcher:
         self.snapshot = snapshot
         self.settling = Settling(props.rest)
         self._moves = Moves()
+        self._by_content = props.compare == "content"
+        self._before: dict[bytes, float] = {}
+        self._noted: set[bytes] = set()
         self._monotonic = monotonic
 
     def was_file(self, root: bytes) -> bool:
@@ -56,10 +63,28 @@ class Watcher:
             raise FileNotFoundError("it was replaced while it was looked at")
         return found, differences(found, tops, self.scope, self.snapshot)
 
+    def resume(self, since: Mapping[bytes, float]) -> None:
+        """These were on the move before, since then, and are written down."""
+        self._before = dict(since)
+        self._noted = set(since)
+
+    def news(self, held: Collection[bytes]) -> tuple[dict[bytes, float], set[bytes]]:
+        """Paths that have begun to move, with when, and those that move no more: to be written down.
+
+        held: paths at rest that are not recorded yet.
+        """
+        moving = self.settling.since()
+        began = {path: first for path, first in moving.items() if path not in self._noted}
+        ended = self._noted.difference(moving, held)
+        self._noted = (self._noted | moving.keys()) - ended
+        return began, ended
+
     def observe(self, seen: Seen) -> None:
         """These differ from what is remembered: wait until they rest."""
         now = self._monotonic()
         for path, stamp in seen.items():
+            if path in self._before:
+                self.settling.resume(path, self._before.pop(path))
             self.settling.observe(path, stamp, now)
 
     def follow(self, hints: Sequence[Hints], roots: Sequence[Root]) -> Harvest:
@@ -125,7 +150,19 @@ class Watcher:
         changes = plan(settled.stamps, self.snapshot, source_of=self._source_of)
         for path in settled.stamps:
             self._moves.forget(path)
-        return Harvest(changes=changes, given_up=settled.given_up)
+        if self._by_content:
+            changes = self._compared(changes)
+        return Harvest(changes=changes, settled=list(settled.stamps), given_up=settled.given_up)
+
+    def _compared(self, changes: Iterable[Change]) -> list[Change]:
+        """With what the files hold; one that moves under the reader's eyes settles again."""
+        found = []
+        for change in changes:
+            try:
+                found.append(compared(change, self.snapshot))
+            except Moving:
+                self.settling.hint(change.path, self._monotonic())
+        return found
 
     def _source_of(self, path: bytes, stamp: Stamp) -> bytes | None:
         for candidate in (self._moves.source_of(path), self.snapshot.path_of(stamp)):
