@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from tocsin.trigger import Json, SourceSpec, TriggerSpec
+from tocsin.trigger import Json, Scope, SourceSpec, TriggerSpec
 
 MIB = 1024 * 1024
 
@@ -46,7 +46,10 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """The `[engine]` table. port 0: any free one. tz: default IANA zone for cron. body_limit: bytes."""
+    """The `[engine]` table. port 0: any free one. tz: default IANA zone for cron. body_limit: bytes.
+
+    serves: scopes of the triggers that it watches for and runs; the others are idle.
+    """
 
     host: str = "127.0.0.1"
     port: int = 7766
@@ -57,6 +60,7 @@ class EngineSettings:
     shutdown_grace: timedelta = timedelta(seconds=10)
     public_url: str | None = None
     retention: Retention = Retention()
+    serves: tuple[Scope, ...] = tuple(Scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -175,6 +175,7 @@ def details(row: Registration, moment: datetime) -> Iterator[tuple[str, str | No
     spec, tz = row.spec, documents.zone_of(row.spec.schedule)
     yield "name", spec.name
     yield "status", row.status(moment)
+    yield "idle", row.idle_reason
     yield "disabled", row.disabled_reason
     yield "paused", paused(row, moment)
     yield "source", source(row)

@@ -34,7 +34,7 @@ from tocsin.config.tables import (
 )
 from tocsin.errors import ConfigInvalid, InvalidSchedule
 from tocsin.settings import EngineSettings, Retention, Workflow
-from tocsin.trigger import SourceSpec, TriggerSpec
+from tocsin.trigger import Scope, SourceSpec, TriggerSpec
 
 
 def engine_settings(raw: Mapping[str, Any], *, system_tz: str) -> tuple[EngineSettings, list[Fault]]:
@@ -49,6 +49,7 @@ def engine_settings(raw: Mapping[str, Any], *, system_tz: str) -> tuple[EngineSe
         body_limit=table.body_limit,
         shutdown_grace=table.shutdown_grace,
         public_url=table.public_url,
+        serves=tuple(Scope(scope) for scope in dict.fromkeys(table.serves)),
         retention=_retention(table.retention or RetentionTable()),
     )
     return settings, faults

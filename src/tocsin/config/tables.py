@@ -163,6 +163,10 @@ class TriggerOptions(Table):
         default="month", description="How long max_usd lasts, by the calendar of `tz`; weeks begin on Monday."
     )
     expires_at: Instant | None = Field(default=None, description="When the trigger is switched off.")
+    scope: Literal["desktop", "cloud"] | None = Field(
+        default=None,
+        description="Where it can be served; default: desktop for files, cloud for all others.",
+    )
     enabled: bool = Field(default=True, description="false keeps the trigger without letting it fire.")
 
 

@@ -43,6 +43,7 @@ def registration_of(row: Row) -> Registration:
         paused_until=at(row["paused_until"]),
         drifted_at=at(row["drifted_at"]),
         budget_from=at(row["budget_from"]),
+        idle=bool(row["idle"]),
         created_at=instant(row["created_at"]),
     )
 

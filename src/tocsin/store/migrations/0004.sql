@@ -21,5 +21,6 @@ CREATE TABLE unsettled (
 DROP VIEW registration_rows;
 CREATE VIEW registration_rows AS
   SELECT registrations.*, installations.props, installations.last_error AS source_error,
-    CASE installations.shared WHEN 1 THEN installations.name END AS source
+    CASE installations.shared WHEN 1 THEN installations.name END AS source,
+    registrations.scope IN (SELECT value FROM json_each((SELECT value FROM meta WHERE key = 'unserved'))) AS idle
   FROM registrations JOIN installations ON installations.id = registrations.installation_id;
