@@ -11,7 +11,9 @@ from datetime import datetime
 from typing import Final
 
 from tocsin.engine.accept import with_run
-from tocsin.engine.admission import Mismatch, admit
+from tocsin.engine.admission import admit
+from tocsin.engine.batch import Batch
+from tocsin.engine.binding import Mismatch
 from tocsin.engine.claims import Claims
 from tocsin.event import Accepted, Answer, Declined, Occurrence
 from tocsin.instants import rfc3339
@@ -97,7 +99,8 @@ class StoredBookmarks:
         occurrences: Sequence[Occurrence],
         now: datetime,
     ) -> Sequence[Answer | Mismatch]:
-        answers = [admit(tx, occurrence, now=now, announce=self._announce) for occurrence in occurrences]
+        batch = Batch()
+        answers = [admit(tx, one, now=now, announce=self._announce, batch=batch) for one in occurrences]
         if not any(isinstance(answer, Mismatch) or is_for_later(answer) for answer in answers):
             installations.put_marks(tx, installation_id, marks)
             installations.settle(tx, installation_id, [mark.path for mark in marks])

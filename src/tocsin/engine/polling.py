@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tocsin.engine.accept import with_run
-from tocsin.engine.admission import Mismatch, admit, compare, refuse
+from tocsin.engine.admission import admit
+from tocsin.engine.binding import Mismatch, compare, refuse
 from tocsin.engine.claims import Claims
 from tocsin.engine.recognition import seed
 from tocsin.errors import StaleCursor

@@ -49,6 +49,14 @@ UPDATE installations SET cursor = :cursor WHERE id = :id;
 -- What ails a source; NULL when it is well.
 UPDATE installations SET last_error = :error WHERE id = :id;
 
+-- name: installations.rate_at
+-- The theoretical arrival time of a source that may not tell as much as it likes.
+SELECT rate_at FROM installations WHERE id = :id;
+
+-- name: installations.move_rate
+-- One more was let through.
+UPDATE installations SET rate_at = :at WHERE id = :id;
+
 -- name: tokens.put
 -- The one token of a trigger.
 INSERT INTO tokens (hash, registration_id, created_at) VALUES (:hash, :registration_id, :now)
