@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from tocsin import ratelimit
 from tocsin.engine.admission import MAX_DEPTH, admit, chain_cut
-from tocsin.engine.batch import Batch
 from tocsin.engine.binding import Mismatch, registration_for
 from tocsin.engine.claims import Claims
+from tocsin.engine.judging import Batch, Unwanted, write_judged
 from tocsin.errors import Refused
 from tocsin.event import Accepted, Answer, Declined, Limited, Occurrence
 from tocsin.ratelimit import Rate
@@ -59,33 +60,44 @@ class Acceptor:
         self, occurrences: Sequence[Occurrence], rate: Rate | None
     ) -> Sequence[Answer | Mismatch] | Limited:
         now = self._clock.now()
-        return await self._store.write(lambda tx: self._step(tx, occurrences, rate, Batch(), now))
+        step = partial(self._step, occurrences=occurrences, rate=rate, now=now)
+        return await write_judged(self._store, step, now)
 
     def _step(
-        self, tx: Tx, occurrences: Sequence[Occurrence], rate: Rate | None, batch: Batch, now: datetime
+        self, tx: Tx, batch: Batch, *, occurrences: Sequence[Occurrence], rate: Rate | None, now: datetime
     ) -> Sequence[Answer | Mismatch] | Limited:
-        limited = None if rate is None else let_pass(tx, occurrences, rate, now)
+        limited = None if rate is None else let_pass(tx, occurrences, rate, batch, now)
         if limited is not None:
             return limited
         answers = [admit(tx, one, now=now, announce=self._announce, batch=batch) for one in occurrences]
+        batch.require()
         if not any(isinstance(answer, Accepted) for answer in answers):
             return answers
         taken = [(claim.event.id, claim.ref.run_id) for claim in self._claims.take(tx, now)]
         return [with_run(answer, taken) if isinstance(answer, Accepted) else answer for answer in answers]
 
 
-def let_pass(tx: Tx, occurrences: Sequence[Occurrence], rate: Rate, now: datetime) -> Limited | None:
+def let_pass(
+    tx: Tx, occurrences: Sequence[Occurrence], rate: Rate, batch: Batch, now: datetime
+) -> Limited | None:
     """Count the delivery, once, for the source of those that want it. Limited when it is one too many."""
-    wanting = (registration_for(tx, occurrence, now) for occurrence in occurrences)
-    sources = list(dict.fromkeys(row.installation_id for row in wanting if row is not None))
-    for source in sources[
-        :1
-    ]:  # a delivery has one source; where rows disagree, the first one's rate is asked
+    for source in sources(tx, occurrences, batch, now)[:1]:  # a delivery has one
         tat, wait = ratelimit.step(rate, installations.rate_at(tx, source), now)
         if tat is None:
             return Limited(retry_after=wait)
         installations.move_rate(tx, source, tat)
     return None
+
+
+def sources(tx: Tx, occurrences: Sequence[Occurrence], batch: Batch, now: datetime) -> list[str]:
+    """The installations of the triggers that would take it in and want it."""
+    found = []
+    for occurrence in occurrences:
+        row = registration_for(tx, occurrence, now)
+        if row is not None and not isinstance(batch.verdict(row, occurrence), Unwanted):
+            found.append(row.installation_id)
+    batch.require()
+    return found
 
 
 def with_run(answer: Accepted, taken: Sequence[tuple[str, str]]) -> Accepted:

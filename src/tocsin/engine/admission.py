@@ -1,4 +1,4 @@
-"""The steps behind the one door, inside a transaction: binding, recognition, lane, record.
+"""The steps behind the one door, inside a transaction: binding, filter and schema, recognition, lane, record.
 
 Called by ``accept`` (webhooks, fires), ``clockwork`` (due schedules), ``settling`` (chains) and
 ``bookmarks`` (files), so that whatever they change commits together with the events.
@@ -11,10 +11,11 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from tocsin.engine.batch import Batch
 from tocsin.engine.binding import Mismatch, compare, halted, refuse
-from tocsin.engine.recognition import Fresh, again, hash_of, recognise, refused, remember
+from tocsin.engine.judging import Batch, Wanted, schema_status
+from tocsin.engine.recognition import Fresh, Known, again, hash_of, recognise, refused, remember
 from tocsin.engine.replacing import make_way
+from tocsin.engine.turning_away import turn_away
 from tocsin.envelope import envelope
 from tocsin.event import Accepted, Answer, Declined, Occurrence, Origin, Skipped, State, Unreadable
 from tocsin.identity import DELIVERY, EVENT, idempotency_key, new_id
@@ -55,6 +56,11 @@ def admit(
     if off is not None:
         return Declined(reason=off)
     found = recognise(tx, registration, occurrence)
+    if isinstance(found, Known) and occurrence.kind is Kind.POLL:  # asked for again and again
+        return again(tx, registration, found, now=now, announce=announce)
+    verdict = batch.verdict(registration, occurrence)
+    if not isinstance(verdict, Wanted):
+        return turn_away(tx, registration, occurrence, verdict, now=now, announce=announce)
     if isinstance(found, Unreadable):
         return refused(tx, registration, found, now)
     if isinstance(found, Fresh):
@@ -161,6 +167,7 @@ def insert(
         count=1 + (occurrence.missed if place.state is State.SKIPPED else 0),
         lane=place.lane,
         blocked_by=place.blocked_by,
+        schema_status=schema_status(batch.verdict(registration, occurrence)),
     )
     events.insert(tx, birth, occurrence, now)
     return event_id

@@ -73,7 +73,8 @@ VALUES (:id, :installation_id, :kind, :delivery_id, :body, :envelope, :received_
 
 -- name: deliveries.of_event
 -- The delivery an event was made from.
-SELECT deliveries.* FROM events JOIN deliveries ON deliveries.id = events.delivery WHERE events.id = :event_id;
+SELECT deliveries.*, events.schema_status
+FROM events JOIN deliveries ON deliveries.id = events.delivery WHERE events.id = :event_id;
 
 -- name: seen.find
 -- What the ledger knows of a hash.

@@ -2,10 +2,10 @@
 -- One more stray, with as much of it as is kept.
 INSERT INTO quarantine (
   id, received_at, route, reason, detail, provider, connection, installation_id, registration_id, kind, event_type,
-  delivery_id, given_id, occurred_at, headers, query, payload, body, size, stored, truncated)
+  delivery_id, given_id, occurred_at, safe_headers, safe_query, payload, body, size, stored, truncated)
 VALUES (
   :id, :received_at, :route, :reason, :detail, :provider, :connection, :installation_id, :registration_id, :kind,
-  :event_type, :delivery_id, :given_id, :occurred_at, :headers, :query, :payload, :body, :size, :stored, :truncated);
+  :event_type, :delivery_id, :given_id, :occurred_at, :safe_headers, :safe_query, :payload, :body, :size, :stored, :truncated);
 
 -- name: quarantine.same
 -- The same delivery, kept for the same trigger and the same reason, still waiting.
@@ -49,8 +49,8 @@ WHERE quarantine.id >= :prefix AND quarantine.id < :beyond ORDER BY quarantine.i
 -- name: quarantine.listed
 -- Newest first, without what is large in them.
 SELECT quarantine.seq, quarantine.id, received_at, route, reason, detail, provider, quarantine.connection,
-  quarantine.installation_id, registration_id, quarantine.kind, event_type, delivery_id, given_id, occurred_at, headers,
-  query, NULL AS payload, NULL AS body, size, stored, truncated, quarantine.state, events, settled_at,
+  quarantine.installation_id, registration_id, quarantine.kind, event_type, delivery_id, given_id, occurred_at, safe_headers,
+  safe_query, NULL AS payload, NULL AS body, size, stored, truncated, quarantine.state, events, settled_at,
   registrations.name AS registration
 FROM quarantine LEFT JOIN registrations ON registrations.id = quarantine.registration_id
 WHERE (:state IS NULL OR quarantine.state = :state) AND (:reason IS NULL OR reason = :reason)
