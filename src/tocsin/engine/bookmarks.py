@@ -11,8 +11,10 @@ from datetime import datetime
 from typing import Final
 
 from tocsin.engine.accept import with_run
-from tocsin.engine.admission import Mismatch, admit
+from tocsin.engine.admission import admit
+from tocsin.engine.binding import Mismatch
 from tocsin.engine.claims import Claims
+from tocsin.engine.judging import Batch, write_judged
 from tocsin.event import Accepted, Answer, Declined, Occurrence
 from tocsin.instants import rfc3339
 from tocsin.registration import DRIFTED, PAUSED
@@ -66,8 +68,10 @@ class StoredBookmarks:
         In a pause nothing is written: the source finds the difference again when it goes on.
         """
         now = self._clock.now()
-        answers = await self._store.write(
-            lambda tx: self._record(tx, installation_id, marks, occurrences, now)
+        answers = await write_judged(
+            self._store,
+            lambda tx, batch: self._record(tx, batch, installation_id, marks, occurrences, now),
+            now,
         )
         for answer in answers:
             if isinstance(answer, Mismatch):
@@ -92,15 +96,17 @@ class StoredBookmarks:
     def _record(
         self,
         tx: Tx,
+        batch: Batch,
         installation_id: str,
         marks: Sequence[FileMark],
         occurrences: Sequence[Occurrence],
         now: datetime,
     ) -> Sequence[Answer | Mismatch]:
-        answers = [admit(tx, occurrence, now=now, announce=self._announce) for occurrence in occurrences]
+        answers = [admit(tx, one, now=now, announce=self._announce, batch=batch) for one in occurrences]
         if not any(isinstance(answer, Mismatch) or is_for_later(answer) for answer in answers):
             installations.put_marks(tx, installation_id, marks)
             installations.settle(tx, installation_id, [mark.path for mark in marks])
+        batch.require()
         taken = [(claim.event.id, claim.ref.run_id) for claim in self._claims.take(tx, now)]
         return [with_run(answer, taken) if isinstance(answer, Accepted) else answer for answer in answers]
 
