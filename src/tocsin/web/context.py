@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tocsin.engine.controls import Controls
+from tocsin.notices import Notice
 from tocsin.seams import Accept, Clock
 from tocsin.settings import EngineSettings
 from tocsin.store.connection import Store
@@ -18,7 +19,8 @@ class WebContext:
 
     api_token: what a bearer has to show; an empty one fits nobody. is_accepting: False while
     draining. request_stop: asks the engine to end, at once when its argument is True. health: more
-    facts for `GET /api/health`; anyone may read them.
+    facts for `GET /api/health`; anyone may read them. secret_values: what references to secrets
+    stand for; blocks, raises TocsinError. listen: hands over every notice from then on.
     """
 
     store: Store
@@ -30,6 +32,8 @@ class WebContext:
     is_accepting: Callable[[], bool]
     request_stop: Callable[[bool], None]
     health: Callable[[], Mapping[str, Json]]
+    secret_values: Callable[[Sequence[str]], Sequence[str]]
+    listen: Callable[[Callable[[Notice], None]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,165 @@
+"""Whether a delivery comes from whom it says, and from which connection. Blocking: it runs in a thread.
+
+Secrets may come from a program or a keyring, and a large body takes its time to be hashed. What is
+found tells nothing of whether any trigger is on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from tocsin.errors import SignatureRejected, TocsinError
+from tocsin.quarantine import Reason
+from tocsin.signature import Scheme, Verified, verify
+from tocsin.trigger import Json
+from tocsin.web.accounts import claimed, is_account
+from tocsin.web.addresses import Address, Mode, Source
+from tocsin.web.arrival import Arrival
+
+LOGGER: Final = logging.getLogger("tocsin.web")
+SecretValues: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+"""The values of secret references. Blocks; raises TocsinError for one that is not to be had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """It may be taken. sources: those that it is for. verified: what the signature vouches for."""
+
+    sources: Sequence[Source]
+    verified: Verified | None = None
+    connection: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """Nobody vouches for it. code: `bad_signature`, `stale_timestamp`, or `unavailable` without a secret."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unattributed:
+    """Somebody vouches for it, but nobody can tell whose it is. detail: a sentence for a person."""
+
+    reason: Reason
+    detail: str
+    verified: Verified
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """One account of a shared source, with the references of its secrets."""
+
+    name: str
+    account: str | None
+    secrets: Sequence[str]
+    scheme: Scheme | None
+
+
+BAD_SIGNATURE: Final = "bad_signature"
+UNAVAILABLE: Final = "unavailable"
+Finding: TypeAlias = Proof | Rejected | Unattributed
+
+
+def prove(address: Address, arrival: Arrival, values: SecretValues) -> Finding:
+    """Ask the secret of the source, or those of the connections that share it."""
+    if address.mode is Mode.SHARED:
+        return attribute(address, arrival, values)
+    source = address.sources[0]
+    if is_open(source):
+        return Proof(sources=address.sources)
+    found = checked(scheme_of(source.props), texts(source.props.get("secrets")), arrival, values)
+    return found if isinstance(found, Rejected) else Proof(sources=address.sources, verified=found)
+
+
+def is_open(source: Source) -> bool:
+    """Whether the address is all that it takes: a token's, or one that is open to anybody."""
+    auth = source.props.get("auth", "token")
+    return auth == "none" or (auth == "token" and source.mode is Mode.TOKEN)
+
+
+def attribute(address: Address, arrival: Arrival, values: SecretValues) -> Finding:
+    """The one connection whose secret fits, among those of the account that the delivery names."""
+    everyone, claim = connections(address), claimed(address.provider, arrival)
+    asked = everyone if claim is None else of_account(everyone, claim)
+    answers = {
+        one.name: checked(one.scheme, one.secrets, arrival, values) for one in asked or everyone
+    }
+    fitting = {name: found for name, found in answers.items() if isinstance(found, Verified)}
+    if not fitting:
+        return worst([found for found in answers.values() if isinstance(found, Rejected)])
+    name, verified = next(iter(fitting.items()))
+    if not asked:
+        detail = f"no connection is for the account {claim!a:.100}"
+        return Unattributed(reason=Reason.MISSING_SUBSCRIPTION, detail=detail, verified=verified)
+    if len(fitting) > 1:
+        detail = f"the secrets of {', '.join(sorted(fitting))} fit"
+        return Unattributed(reason=Reason.AMBIGUOUS_ATTRIBUTION, detail=detail, verified=verified)
+    sources = [source for source in address.sources if name in names(source)]
+    return Proof(sources=sources, verified=verified, connection=name)
+
+
+def of_account(everyone: Sequence[Connection], claim: str) -> Sequence[Connection]:
+    """The connections of an account; those that name none where no other is for it."""
+    named = [one for one in everyone if is_account(one.account, claim)]
+    return named or [one for one in everyone if one.account is None]
+
+
+def worst(rejections: Sequence[Rejected]) -> Rejected:
+    """One that could not be asked may have been the one: it can be sent again."""
+    codes = [one.code for one in rejections] or [BAD_SIGNATURE]
+    return Rejected(code=UNAVAILABLE if UNAVAILABLE in codes else codes[0])
+
+
+def checked(
+    scheme: Scheme | None, secrets: Sequence[str], arrival: Arrival, values: SecretValues
+) -> Verified | Rejected:
+    """Without a scheme or a secret nothing fits."""
+    if scheme is None or not secrets:
+        return Rejected(code=BAD_SIGNATURE)
+    try:
+        known = [value for value in values(secrets) if value]
+    except TocsinError as error:
+        LOGGER.warning("a webhook cannot be verified: %s", error)
+        return Rejected(code=UNAVAILABLE)
+    try:
+        return verify(scheme, arrival.headers, arrival.body, known, now=arrival.at)
+    except SignatureRejected as rejection:
+        return Rejected(code=rejection.code)
+
+
+def connections(address: Address) -> list[Connection]:
+    """Every connection that its sources share, each once."""
+    found = {
+        str(one.get("name")): Connection(
+            name=str(one.get("name")),
+            account=account if isinstance(account := one.get("account"), str) else None,
+            secrets=texts(one.get("secrets")),
+            scheme=scheme_of(source.props),
+        )
+        for source in address.sources
+        for one in tables(source.props.get("connections"))
+    }
+    return list(found.values())
+
+
+def names(source: Source) -> set[str]:
+    """The connections of a source."""
+    return {str(one.get("name")) for one in tables(source.props.get("connections"))}
+
+
+def tables(written: Json) -> list[Mapping[str, Json]]:
+    return [one for one in written if isinstance(one, Mapping)] if isinstance(written, list) else []
+
+
+def texts(written: Json) -> list[str]:
+    return [one for one in written if isinstance(one, str)] if isinstance(written, list) else []
+
+
+def scheme_of(props: Mapping[str, Json]) -> Scheme | None:
+    """How its deliveries are signed."""
+    written = props.get("scheme")
+    return Scheme.of_json(written) if isinstance(written, Mapping) else None
