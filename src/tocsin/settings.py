@@ -69,7 +69,8 @@ class Workflow:
 
     command: argv, with placeholders. shell: a script for `sh -c` instead, without placeholders.
     cwd: absolute; None means the home. outputs: declared output keys; `state` among them makes its
-    triggers queue. max_concurrent: None means the engine's limit per workflow.
+    triggers queue. writes: absolute patterns (gitignore style) of the files that it writes.
+    max_concurrent: None means the engine's limit per workflow.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Workflow:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     permanent_exit_codes: tuple[int, ...] = ()
+    writes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Json]:
         """The definition as JSON values; its hash decides whether the version rises."""
@@ -97,6 +99,7 @@ class Workflow:
             "inputs": list(self.inputs),
             "outputs": list(self.outputs),
             "permanent_exit_codes": list(self.permanent_exit_codes),
+            **({"writes": list(self.writes)} if self.writes else {}),
         }
 
 

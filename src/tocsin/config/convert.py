@@ -6,6 +6,7 @@ flags: the same rules, the same wording. Pure.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,7 @@ def _workflow(name: str, table: WorkflowTable, base: Path) -> Workflow:
         inputs=tuple(table.inputs),
         outputs=tuple(table.outputs),
         permanent_exit_codes=tuple(table.permanent_exit_codes),
+        writes=tuple(_pattern(line, table.cwd, base) for line in table.writes),
     )
 
 
@@ -104,6 +106,13 @@ def source(name: str, raw: Mapping[str, Any], base: Path) -> tuple[SourceSpec | 
     if table.files is not None:
         found += pattern_faults(table.files)
     return None if found else source_spec(name, table, base), found
+
+
+def _pattern(line: str, cwd: str | None, base: Path) -> str:
+    """A pattern of `writes` from the root on; relative to the folder that the command starts in."""
+    start = base if cwd is None else Path(absolute(cwd, base))
+    text = absolute(os.path.expanduser(line), start)  # noqa: PTH111 - a pattern is no path
+    return f"{text}/" if line.endswith("/") else text
 
 
 def trigger(

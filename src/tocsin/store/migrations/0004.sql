@@ -18,6 +18,10 @@ CREATE TABLE unsettled (
   PRIMARY KEY (installation_id, path)
 ) STRICT, WITHOUT ROWID;
 
+-- The run of its own trigger during which an event's file changed, and when.
+ALTER TABLE events ADD COLUMN suspect_run TEXT;
+ALTER TABLE events ADD COLUMN changed_at INTEGER;
+
 DROP VIEW registration_rows;
 CREATE VIEW registration_rows AS
   SELECT registrations.*, installations.props, installations.last_error AS source_error,
