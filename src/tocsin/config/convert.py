@@ -58,7 +58,13 @@ def engine_settings(raw: Mapping[str, Any], *, system_tz: str) -> tuple[EngineSe
 
 
 def _retention(table: RetentionTable) -> Retention:
-    return Retention(payloads=table.payloads, events=table.events, runs=table.runs, dedupe=table.dedupe)
+    return Retention(
+        payloads=table.payloads,
+        events=table.events,
+        runs=table.runs,
+        dedupe=table.dedupe,
+        quarantine=table.quarantine,
+    )
 
 
 def default_keys(raw: Mapping[str, Any], base: Path) -> tuple[dict[str, Any], list[Fault]]:

@@ -89,6 +89,10 @@ VALUES (:hash, :registration_id, :event_id, :verdict, :now, :now);
 -- Seen again.
 UPDATE seen SET last_seen_at = :now WHERE hash = :hash;
 
+-- name: seen.forget_filtered
+-- A hash that a filter turned away counts as never seen.
+DELETE FROM seen WHERE hash = :hash AND verdict = 'filtered' AND event_id IS NULL;
+
 -- name: seen.renew
 -- A forgotten id counts as new once more.
 UPDATE seen SET event_id = :event_id, verdict = 'accepted', generation = :generation, last_seen_at = :now
