@@ -55,7 +55,8 @@ def test_one_in_a_folder_of_parts_is_relative_to_that(tmp_path: Path) -> None:
 
 def test_defaults_may_name_one_for_all(tmp_path: Path) -> None:
     (tmp_path / "any.json").write_text('{"minProperties": 1}')
-    text = f'[defaults]\nschema = "any.json"\nfilter = "true"\n{WORKFLOW}[triggers.t]\nworkflow = "w"\nmanual = true\n'
+    defaults = '[defaults]\nschema = "any.json"\nfilter = "true"\n'
+    text = f'{defaults}{WORKFLOW}[triggers.t]\nworkflow = "w"\nmanual = true\n'
     found = loaded(tmp_path, text).configuration.triggers["t"]
     assert (found.schema, found.filter) == ({"minProperties": 1}, "true")
 

@@ -87,7 +87,7 @@ class TestKeeping:
         report, _ = await rig.keeper.collect_some(Retention())
         assert report.quarantined == 1
         assert await rig.read(lambda tx: quarantine.by_id(tx, old)) is None
-        assert await kept(rig, young)
+        assert (await kept(rig, young)).standing is Standing.WAITING
 
 
 class TestReplay:

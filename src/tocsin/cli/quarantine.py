@@ -72,6 +72,7 @@ def list_(
 def listed(
     tx: Tx, standing: Standing | None, reason: Reason | None, limit: int
 ) -> tuple[list[Kept], dict[str, int]]:
+    """Rows, newest first, and how many of each reason gave way."""
     from tocsin.store import quarantine
 
     return quarantine.listed(tx, standing=standing, reason=reason, limit=limit), quarantine.given_way(tx)

@@ -14,12 +14,14 @@ from tocsin.trigger import Json
 
 
 def shown_payload(row: Kept) -> str:
+    """What arrived, as a person reads it."""
     if row.stray.payload is not None:
         return render.json_text(row.stray.payload, indent=2)
     return (row.stray.body or b"").decode("utf-8", "replace")
 
 
 def facts(row: Kept) -> Iterator[tuple[str, str | None]]:
+    """All that is known of one, but for the payload."""
     moment, stray = now(), row.stray
     yield "id", row.id
     yield "received", both(row.received_at, moment)
