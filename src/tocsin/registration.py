@@ -24,6 +24,7 @@ class DisabledReason(StrEnum):
     EXPIRED = "expired"
     MAX_RUNS = "max_runs"
     BUDGET = "budget"
+    LOOP = "loop"
     USER = "user"
     CONFIG = "config"
 
@@ -58,6 +59,7 @@ class Registration:
     paused_at, paused_until: since when nothing of it is to happen; no end means until it is resumed.
     drifted_at: when an engine first found its component's version to be another than it was made for.
     budget_from: spending before this instant does not count, for a person armed it again.
+    idle: the engine does not serve its scope.
     """
 
     id: str
@@ -84,6 +86,7 @@ class Registration:
     paused_until: datetime | None = None
     drifted_at: datetime | None = None
     budget_from: datetime | None = None
+    idle: bool = False
     created_at: datetime
 
     def off_reason(self, now: datetime) -> str | None:
@@ -110,6 +113,13 @@ class Registration:
         has = "does not have it" if present is None else f"has version {present}"
         return f"made for version {made_for} of {component}, this tocsin {has}"
 
+    @property
+    def idle_reason(self) -> str | None:
+        """Why nothing happens though it is on, in one line; None when somebody serves it."""
+        if not self.idle:
+            return None
+        return f"its scope is {self.spec.scope}, which the engine does not serve"
+
     def halt(self, now: datetime) -> str | None:
         """Why an active one takes nothing in: `paused` or `drifted`; None when it does."""
         if self.is_paused(now):
@@ -117,10 +127,12 @@ class Registration:
         return None if self.drift is None else DRIFTED
 
     def status(self, now: datetime) -> str:
-        """`removed`, `expired`, `disabled`, `paused`, `error` or `active`: the first that holds."""
+        """`removed`, `expired`, `disabled`, `paused`, `error`, `idle` or `active`: the first that holds."""
         off = self.off_reason(now)
         if off is not None:
             return off if off in ("removed", "expired") else "disabled"
         if self.is_paused(now):
             return PAUSED
-        return "active" if self.last_error is None and self.drift is None else "error"
+        if self.last_error is not None or self.drift is not None:
+            return "error"
+        return "idle" if self.idle else "active"

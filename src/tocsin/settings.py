@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from tocsin.trigger import Json, SourceSpec, TriggerSpec
+from tocsin.trigger import Json, Scope, SourceSpec, TriggerSpec
 
 MIB = 1024 * 1024
 
@@ -48,7 +48,10 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """The `[engine]` table. port 0: any free one. tz: default IANA zone for cron. body_limit: bytes."""
+    """The `[engine]` table. port 0: any free one. tz: default IANA zone for cron. body_limit: bytes.
+
+    serves: scopes of the triggers that it watches for and runs; the others are idle.
+    """
 
     host: str = "127.0.0.1"
     port: int = 7766
@@ -59,6 +62,7 @@ class EngineSettings:
     shutdown_grace: timedelta = timedelta(seconds=10)
     public_url: str | None = None
     retention: Retention = Retention()
+    serves: tuple[Scope, ...] = tuple(Scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,8 @@ class Workflow:
 
     command: argv, with placeholders. shell: a script for `sh -c` instead, without placeholders.
     cwd: absolute; None means the home. outputs: declared output keys; `state` among them makes its
-    triggers queue. max_concurrent: None means the engine's limit per workflow.
+    triggers queue. writes: absolute patterns (gitignore style) of the files that it writes.
+    max_concurrent: None means the engine's limit per workflow.
     """
 
     name: str
@@ -81,6 +86,7 @@ class Workflow:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     permanent_exit_codes: tuple[int, ...] = ()
+    writes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Json]:
         """The definition as JSON values; its hash decides whether the version rises."""
@@ -95,6 +101,7 @@ class Workflow:
             "inputs": list(self.inputs),
             "outputs": list(self.outputs),
             "permanent_exit_codes": list(self.permanent_exit_codes),
+            **({"writes": list(self.writes)} if self.writes else {}),
         }
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from tests.fakes import FakeFileBookmarks
 from tocsin.clock import SystemClock
 from tocsin.engine.sources.files.hub import ObserverHub
+from tocsin.engine.sources.files.mounts import remote_kind
 from tocsin.engine.sources.files.root import Pace
 from tocsin.engine.sources.files.source import FilesSource
 from tocsin.event import Answer, Occurrence
@@ -23,7 +24,7 @@ from tocsin.seams import FileMark
 from tocsin.trigger import Json, Kind, Overlap, TriggerSpec
 
 DEADLINE = 30.0  # seconds; only a broken test waits that long
-QUICK = Pace(check=0.1, rescan=600.0, poll=0.2, rewatch=600.0)
+QUICK = Pace(check=0.1, rescan=600.0, poll=0.2, rewatch=600.0, remote=0.2)
 N = TypeVar("N")
 
 
@@ -114,6 +115,7 @@ class Rig:
         self.sources: dict[str, FilesSource] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._sentinels = 0
+        self.remote_of: Callable[[str], str | None] = remote_kind
 
     def announce(self, notice: Notice) -> None:
         self.notices.append(notice)
@@ -127,6 +129,7 @@ class Rig:
             announce=self.announce,
             hub=self.hub,
             pace=pace,
+            remote_of=self.remote_of,
         )
 
     async def start(

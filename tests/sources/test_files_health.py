@@ -11,14 +11,17 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
-from tests.sources.rig import QUICK, Rig
+from tests.sources.rig import QUICK, Rig, save_atomically, watchdog_threads
 from tocsin.engine.sources.files.hub import ObserverHub
+from tocsin.engine.sources.files.mounts import remote_kind
 from tocsin.notices import SourceFailed, SourceRecovered, Trouble
 
 EVERY = ["created", "modified", "moved", "deleted"]
@@ -95,6 +98,29 @@ async def test_one_bad_root_does_not_stop_the_other(rig: Rig, w: Path) -> None:
     await rig.notice(SourceFailed)
     (w / "a.txt").write_text("x")
     assert await rig.events(1) == [("created", "a.txt")]
+
+
+async def test_a_network_file_system_is_looked_at_and_said_so(rig: Rig, w: Path) -> None:
+    rig.remote_of = lambda _: "nfs4"
+    (w / "old").write_text("x")
+    await rig.start(w)
+    told = await rig.notice(Trouble)
+    assert f"{w} is on a network file system (nfs4): looking every 0.2 s" in told.error
+    assert not watchdog_threads()
+    (w / "new").write_text("x")
+    assert await rig.events(1) == [("created", "new")]
+    (w / "new").unlink()
+    save_atomically(w / "old", "changed", "old.tmp")
+    assert await rig.events(2) == [("created", "new"), ("modified", "old")]
+
+
+def test_the_file_system_under_a_path_is_that_of_the_nearest_mount(monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = {"/": "ext4", "/srv/nfs": "nfs4", "/srv/nfs/local": "xfs", "/mnt/Share": "CIFS"}
+    parts = [SimpleNamespace(mountpoint=at, fstype=kind) for at, kind in mounts.items()]
+    monkeypatch.setattr(psutil, "disk_partitions", lambda all: parts)  # noqa: A006 - psutil's own name
+    remote = ["/srv/nfs/a/b", "/srv/nfs", "/mnt/Share/x"]
+    assert [remote_kind(path) for path in remote] == ["nfs4", "nfs4", "cifs"]
+    assert [remote_kind(path) for path in ("/srv/nfsx", "/home", "/", "/srv/nfs/local/x")] == [None] * 4
 
 
 async def test_an_overflow_is_told_and_healed_by_looking_at_everything(rig: Rig, w: Path) -> None:  # FS-21

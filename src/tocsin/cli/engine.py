@@ -12,14 +12,14 @@ import typer
 from tocsin.cli import documents, render
 from tocsin.cli.exits import TimedOut
 from tocsin.cli.link import ask, engine_of
-from tocsin.cli.options import JsonFlag
+from tocsin.cli.options import JsonFlag, one_of
 from tocsin.cli.reading import read_if_any
 from tocsin.cli.session import Session, now, session_of
 from tocsin.daemon.lock import Holder, read_holder
 from tocsin.errors import ConfigInvalid, EngineUnreachable
 from tocsin.event import State
 from tocsin.settings import EngineSettings
-from tocsin.trigger import Json
+from tocsin.trigger import Json, Scope
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx
@@ -40,6 +40,10 @@ def up(
         bool, typer.Option("--until-idle", help="Return when nothing is left to run.")
     ] = False,
     no_http: Annotated[bool, typer.Option("--no-http", help="No webhooks and no API.")] = False,
+    serves: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SCOPE", help="Serve only this scope: desktop or cloud. Repeatable."),
+    ] = None,
 ) -> None:
     """Run the engine in the foreground; it applies the configuration and logs to stderr.
 
@@ -49,7 +53,8 @@ def up(
     from tocsin.daemon.run import up as run
 
     session = session_of(context)
-    options = UpOptions(port=port, until_idle=until_idle, no_http=no_http)
+    scopes = tuple(Scope(one_of("--serves", scope, Scope)) for scope in serves or ())
+    options = UpOptions(port=port, until_idle=until_idle, no_http=no_http, serves=scopes)
     asyncio.run(run(session.paths, options, environ=session.environ))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Literal
 
 from pydantic import ConfigDict, Field
 
@@ -57,6 +58,11 @@ class EngineTable(Table):
         default=None,
         description="The address under which a tunnel or proxy makes the engine reachable.",
         examples=["https://hooks.example.org"],
+    )
+    serves: list[Literal["desktop", "cloud"]] = Field(
+        default=["desktop", "cloud"],
+        min_length=1,
+        description="Scopes of the triggers that this engine serves; the others are idle.",
     )
     retention: RetentionTable | None = Field(
         default=None, description="How long history is kept.", examples=[{"events": "30d"}]

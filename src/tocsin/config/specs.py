@@ -73,7 +73,7 @@ def spec_of(name: str, component: str, table: TriggerTable, around: Around) -> T
         component_version=VERSIONS[component],
         source=table.source,
         props=_props(table, around),
-        scope=Scope.DESKTOP if kind is Kind.FILE else Scope.CLOUD,
+        scope=_scope(kind, table),
         schedule=schedule_of(table, around),
         misfire=_misfire(table),
         overlap=_overlap(kind, table, around.workflows[workflow_name]),
@@ -90,6 +90,12 @@ def spec_of(name: str, component: str, table: TriggerTable, around: Around) -> T
         expires_at=table.expires_at,
         enabled=table.enabled,
     )
+
+
+def _scope(kind: Kind, table: TriggerTable) -> Scope:
+    if table.scope is not None:
+        return Scope(table.scope)
+    return Scope.DESKTOP if kind is Kind.FILE else Scope.CLOUD
 
 
 def _misfire(table: TriggerTable) -> MisfirePolicy:

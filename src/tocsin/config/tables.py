@@ -78,6 +78,11 @@ class WorkflowOptions(Table):
         description="The keys the command writes to $TOCSIN_OUTPUT; `state` makes its triggers queue.",
         examples=[["state"]],
     )
+    writes: list[SomeText] = Field(
+        default=[],
+        description="Patterns (gitignore style) of files that it writes: its own triggers ignore them.",
+        examples=[["/srv/scans/**"]],
+    )
     permanent_exit_codes: list[Annotated[int, Field(ge=1, le=255)]] = Field(
         default=[], description="Exit codes that no other attempt would help.", examples=[[65]]
     )
@@ -175,6 +180,10 @@ class TriggerOptions(Table):
         default="month", description="How long max_usd lasts, by the calendar of `tz`; weeks begin on Monday."
     )
     expires_at: Instant | None = Field(default=None, description="When the trigger is switched off.")
+    scope: Literal["desktop", "cloud"] | None = Field(
+        default=None,
+        description="Where it can be served; default: desktop for files, cloud for all others.",
+    )
     enabled: bool = Field(default=True, description="false keeps the trigger without letting it fire.")
 
 

@@ -11,12 +11,14 @@ from tocsin.daemon.lock import hold, new_holder
 from tocsin.daemon.wiring import Core, open_core
 from tocsin.engine.controls import Controls
 from tocsin.engine.driver import TICK_S, Driver, pause
+from tocsin.engine.serving import serve
 from tocsin.errors import ConfigInvalid
 from tocsin.event import UNFINISHED, Origin
 from tocsin.notices import EventDropped, Notice, RunEnded
 from tocsin.settings import EngineSettings, Paths
 from tocsin.store import events
 from tocsin.store.connection import Tx
+from tocsin.trigger import Scope
 
 
 @asynccontextmanager
@@ -38,6 +40,7 @@ async def run_fired(paths: Paths, event_id: str, *, environ: Mapping[str, str]) 
     with hold(paths.lock, holder):
         async with open_core(paths, owner=holder.owner, environ=environ, origin=Origin.MANUAL) as core:
             core.claims.settings = limits(core)
+            await core.store.write(lambda tx: serve(tx, list(Scope)))
             await core.recovery.recover()
             await dispatch(core, event_id)
 

@@ -26,6 +26,7 @@ from tocsin.engine.clockwork import Clockwork
 from tocsin.engine.driver import Driver, Once
 from tocsin.engine.gap_ledger import GapLedger
 from tocsin.engine.lifecycle import Lifecycle
+from tocsin.engine.serving import serve
 from tocsin.engine.sources.files.hub import ObserverHub
 from tocsin.engine.sources.files.source import FilesSource
 from tocsin.errors import Refused
@@ -33,7 +34,7 @@ from tocsin.notices import Disarmed, Paused, Resumed, StopAsked
 from tocsin.registration import Registration
 from tocsin.seams import Source
 from tocsin.settings import EngineSettings, Paths
-from tocsin.trigger import Json
+from tocsin.trigger import Json, Scope
 from tocsin.web.app import WebContext
 from tocsin.web.serve import Server
 
@@ -42,11 +43,12 @@ FIRST_LOOK_S: Final = 10.0  # a folder that takes longer to read must not keep w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
-    """Flags of `tocsin up`. port: instead of the configured one."""
+    """Flags of `tocsin up`. port, serves: instead of the configured ones."""
 
     port: int | None = None
     until_idle: bool = False
     no_http: bool = False
+    serves: tuple[Scope, ...] = ()
 
 
 async def up(paths: Paths, options: UpOptions, *, environ: Mapping[str, str]) -> None:
@@ -64,6 +66,8 @@ async def up(paths: Paths, options: UpOptions, *, environ: Mapping[str, str]) ->
         applied = await core.controls.configuring.apply(prune=False, by_hand=False)
         for warning in applied.loaded.warnings:
             logs.LOGGER.warning("%s", warning)
+        served = options.serves or applied.loaded.configuration.engine.serves
+        await core.store.write(lambda tx: serve(tx, served))
         await core.recovery.recover()
         await Engine(core, lock, applied.loaded.configuration.engine, options).run()
 

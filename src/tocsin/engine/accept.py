@@ -33,6 +33,11 @@ class Acceptor:
         self._announce = announce
         self._claims = claims
 
+    @property
+    def is_running(self) -> bool:
+        """Whether this process runs what it accepts; else whoever holds the lock does."""
+        return self._claims.is_open
+
     async def accept(self, occurrence: Occurrence) -> Answer:
         """Check, deduplicate, record, claim; returns after the commit. Raises BindingMismatch."""
         answers = await self._take([occurrence], None)

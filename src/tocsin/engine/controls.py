@@ -23,6 +23,7 @@ from tocsin.engine.quarantining import Quarantine
 from tocsin.engine.rebinding import Rebinding
 from tocsin.engine.retention import Keeper
 from tocsin.engine.second_thoughts import SecondThoughts
+from tocsin.engine.serving import refuse_idle
 from tocsin.engine.trigger_state import TriggerStates
 from tocsin.errors import Refused
 from tocsin.event import Accepted, Cause, Duplicate, Occurrence, Origin, Skipped
@@ -102,6 +103,8 @@ class Controls:
         registration = await self._store.read(lambda tx: named(tx, name))
         if is_over(registration, now):
             await self.pauses.end_over()
+        if self._acceptor.is_running:
+            refuse_idle(registration)
         occurrence = by_hand(registration, payload, key or new_id("key", now), cause, now)
         refuse_loop(name, occurrence)
         answer = await self._acceptor.accept(occurrence)

@@ -43,6 +43,7 @@ def registration_of(row: Row) -> Registration:
         paused_until=at(row["paused_until"]),
         drifted_at=at(row["drifted_at"]),
         budget_from=at(row["budget_from"]),
+        idle=bool(row["idle"]),
         created_at=instant(row["created_at"]),
     )
 
@@ -131,5 +132,6 @@ def workflow_of(row: Row) -> Workflow:
         max_concurrent=spec["max_concurrent"],
         inputs=tuple(spec["inputs"]),
         outputs=tuple(spec["outputs"]),
+        writes=tuple(spec.get("writes", ())),
         permanent_exit_codes=tuple(spec["permanent_exit_codes"]),
     )

@@ -14,17 +14,22 @@ from tocsin.instants import microseconds
 from tocsin.store.connection import Tx
 
 
-def next_turn(tx: Tx, registration_id: str) -> int:
-    """The turn of an event of this trigger that is claimable now."""
+def next_turn(tx: Tx, registration_id: str) -> int | None:
+    """The turn of an event of this trigger that is claimable now; None while nobody serves its scope."""
     row = tx.one("turns.next", registration_id=registration_id)
     assert row is not None  # noqa: S101 - one row of three numbers
-    return int(row["turn"])
+    return None if row["turn"] is None else int(row["turn"])
 
 
 def give(tx: Tx, now: datetime) -> None:
     """Give a turn to every pending event whose time has come."""
     for row in tx.all("turns.due", now=microseconds(now)):
         tx.run("turns.give", id=row["id"], turn=next_turn(tx, row["registration_id"]))
+
+
+def take_back(tx: Tx) -> None:
+    """Events whose scope is not served any more are not claimable."""
+    tx.run("turns.take_back")
 
 
 def serve(tx: Tx, registration_id: str, turn: int) -> None:

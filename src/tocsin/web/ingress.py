@@ -156,14 +156,19 @@ class Ingress:
                 return answer(200, self._ids_of(request, event_id, run_id) | {"duplicate": True} | why | how)
             case Skipped(event_id=event_id, reason=reason):
                 return answer(202, self._ids_of(request, event_id, None) | {"skipped": reason} | how)
-            case Declined():
-                raise gone()
+            case _:
+                return self._no_event(given)
+
+    def _no_event(self, given: Declined | Filtered | Quarantined | Limited | Unreadable) -> web.Response:
+        match given:
             case Filtered():
                 return answer(200, {"filtered": True})
             case Quarantined(quarantine_id=quarantine_id, reason=reason):
                 return answer(202, {"quarantine_id": quarantine_id, "reason": reason})
             case Limited(retry_after=retry_after):
                 raise rate_limited(retry_after_s=ceil(retry_after.total_seconds()))
+            case Declined():
+                raise gone()
             case Unreadable(reason=reason):
                 raise bad_body(reason)
 

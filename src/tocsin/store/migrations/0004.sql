@@ -63,9 +63,13 @@ CREATE TABLE quarantine (
 CREATE INDEX quarantine_reason ON quarantine (reason, installation_id, state, stored);
 CREATE INDEX quarantine_age ON quarantine (received_at);
 CREATE INDEX quarantine_delivery ON quarantine (registration_id, delivery_id) WHERE state = 'waiting';
+-- The run of its own trigger during which an event's file changed, and when.
+ALTER TABLE events ADD COLUMN suspect_run TEXT;
+ALTER TABLE events ADD COLUMN changed_at INTEGER;
 
 DROP VIEW registration_rows;
 CREATE VIEW registration_rows AS
   SELECT registrations.*, installations.props, installations.last_error AS source_error,
-    CASE installations.shared WHEN 1 THEN installations.name END AS source
+    CASE installations.shared WHEN 1 THEN installations.name END AS source,
+    registrations.scope IN (SELECT value FROM json_each((SELECT value FROM meta WHERE key = 'unserved'))) AS idle
   FROM registrations JOIN installations ON installations.id = registrations.installation_id;

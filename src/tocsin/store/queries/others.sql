@@ -120,6 +120,14 @@ UPDATE seen SET turn = recent.turn FROM (
     ORDER BY last_seen_at DESC, turn DESC, hash DESC LIMIT :limit)) AS recent
 WHERE seen.hash = recent.hash;
 
+-- name: suspects.put
+-- An event that its trigger's own run may have brought about.
+UPDATE events SET suspect_run = :run_id, changed_at = :changed_at WHERE id = :event_id;
+
+-- name: suspects.of_event
+-- The run that is suspected of an event.
+SELECT suspect_run, changed_at FROM events WHERE id = :event_id;
+
 -- name: files.of_installation
 -- Every path of an installation.
 SELECT * FROM files WHERE installation_id = :installation_id;

@@ -68,20 +68,22 @@ WHERE tokens.hash = :hash;
 -- Active triggers whose planned instant has come, the longest waiting first.
 SELECT * FROM registration_rows
 WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS NULL
-  AND next_fire_at IS NOT NULL AND next_fire_at <= :now
+  AND next_fire_at IS NOT NULL AND next_fire_at <= :now AND NOT idle
 ORDER BY next_fire_at LIMIT :limit;
 
 -- name: registrations.passed
 -- Active triggers with a planned instant up to then, by name; no pause holds them any more.
 SELECT * FROM registration_rows
 WHERE enabled = 1 AND removed_at IS NULL AND (paused_at IS NULL OR paused_until <= :until) AND drifted_at IS NULL
-  AND next_fire_at IS NOT NULL AND next_fire_at <= :until
+  AND next_fire_at IS NOT NULL AND next_fire_at <= :until AND NOT idle
 ORDER BY name;
 
 -- name: registrations.next_due
 -- The earliest planned instant of all active triggers.
-SELECT min(next_fire_at) AS next_fire_at FROM registrations
-WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS NULL AND next_fire_at IS NOT NULL;
+SELECT next_fire_at FROM registrations
+WHERE enabled = 1 AND removed_at IS NULL AND paused_at IS NULL AND drifted_at IS NULL AND next_fire_at IS NOT NULL
+  AND scope NOT IN (SELECT value FROM json_each((SELECT value FROM meta WHERE key = 'unserved')))
+ORDER BY next_fire_at LIMIT 1;
 
 -- name: registrations.next_expiry
 -- The earliest end of all active triggers.

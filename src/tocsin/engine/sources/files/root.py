@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tocsin.engine.sources.files.hints import HintBox, Hints, Waker
 from tocsin.engine.sources.files.hub import ObserverHub, Watch, limit
+from tocsin.engine.sources.files.mounts import remote_kind
 from tocsin.engine.sources.files.payload import shown
 from tocsin.engine.sources.files.scan import Place, count_folders, locate
 from tocsin.engine.sources.files.territory import Identity
@@ -24,24 +26,38 @@ class Pace:
     """How often, in seconds.
 
     check: whether the root and its watch still stand. rescan: look at everything although nothing
-    was heard. poll: the same where no watch could be had. rewatch: try again for one there.
+    was heard. poll: the same where no watch could be had. rewatch: try again for one there. remote: the
+    same on a network file system, whose changes the kernel does not hear of.
     """
 
     check: float = 1.0
     rescan: float = 600.0
     poll: float = 2.0
     rewatch: float = 60.0
+    remote: float = 5.0
 
 
 class Root:
     """A folder or a single file under watch.
 
-    problem: why nothing, or not everything, is heard of it; None when all is well.
+    problem: why nothing, or not everything, is heard of it; None when all is well. remote: the kind of
+    network file system that it is on. remote_of tells that for a path.
     """
 
-    def __init__(self, path: bytes, *, recursive: bool, hub: ObserverHub, waker: Waker, pace: Pace) -> None:
+    def __init__(
+        self,
+        path: bytes,
+        *,
+        recursive: bool,
+        hub: ObserverHub,
+        waker: Waker,
+        pace: Pace,
+        remote_of: Callable[[str], str | None] = remote_kind,
+    ) -> None:
         self.path = path
         self.absent = False
+        self.remote: str | None = None
+        self._remote_of = remote_of
         self._recursive = recursive
         self._hub = hub
         self._waker = waker
@@ -109,7 +125,8 @@ class Root:
     def surveyed(self, now: float) -> None:
         """All of it was looked at, successfully."""
         self._lost = None
-        self._scan_at = now + (self._pace.poll if self._limited else self._pace.rescan)
+        pace = self._pace.poll if self._limited else self._pace.rescan
+        self._scan_at = now + (self._pace.remote if self.remote else pace)
 
     def close(self) -> None:
         """End the watch."""
@@ -121,7 +138,7 @@ class Root:
     def _tend(self, place: Place, now: float) -> bool:
         self.absent = False
         retry = self._limited is not None and now >= self._rewatch_at
-        deaf = self._limited is None and not (self._watch and self._watch.is_alive())
+        deaf = self._limited is None and self.remote is None and not (self._watch and self._watch.is_alive())
         if place != self._place or retry or deaf:
             self._rewatch(place, now)
             return True
@@ -134,6 +151,9 @@ class Root:
         self._limited = None
         self._place = place
         real = os.path.realpath(place[0])
+        self.remote = self._remote_of(os.fsdecode(real))
+        if self.remote is not None:
+            return
         self._box = HintBox(self._waker, real=real, shown=place[0])
         recursive = self._recursive and place[0] == self.path
         try:

@@ -10,20 +10,20 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from tocsin.engine.sources.files.batching import Batch
 from tocsin.engine.sources.files.hints import Hints, Waker
 from tocsin.engine.sources.files.hub import ObserverHub
 from tocsin.engine.sources.files.memory import Memory
+from tocsin.engine.sources.files.mounts import remote_kind
 from tocsin.engine.sources.files.payload import shown
 from tocsin.engine.sources.files.props import FilesProps
 from tocsin.engine.sources.files.root import Pace, Root
-from tocsin.engine.sources.files.scan import Survey
 from tocsin.engine.sources.files.scope import Scope
+from tocsin.engine.sources.files.telling import Telling
 from tocsin.engine.sources.files.watcher import Harvest, Watcher
-from tocsin.notices import SourceFailed, SourceRecovered, Trouble
 from tocsin.registration import Registration
 from tocsin.seams import Announce, Clock, FileBookmarks
 
@@ -47,14 +47,14 @@ class FilesSource:
         announce: Announce,
         hub: ObserverHub,
         pace: Pace = EVERY_DAY,
+        remote_of: Callable[[str], str | None] = remote_kind,
     ) -> None:
         first = registrations[0]
-        self._name = first.spec.source or first.spec.name
-        self._installation_id = first.installation_id
+        self._telling = Telling(first, announce)
         self._clock = clock
-        self._announce = announce
         self._hub = hub
         self._pace = pace
+        self._remote_of = remote_of
         self._props = FilesProps.read(first.spec.props)
         self._scope = Scope(
             map(os.fsencode, self._props.paths),
@@ -72,8 +72,6 @@ class FilesSource:
         )  # a cancelled turn's thread goes on: it must not watch after `_close`
         self.watching = asyncio.Event()
         self._working = False
-        self._told = ""
-        self._unread: set[bytes] = set()
 
     @property
     def at_rest(self) -> bool:
@@ -96,7 +94,7 @@ class FilesSource:
                 self._working = False
                 await waker.wait(pause)
         finally:
-            self._told = "the source ended"  # whoever runs it again has told so: say when it is well
+            self._telling.ended()
             await asyncio.to_thread(self._close)
 
     async def once(self, now: float) -> float:
@@ -107,7 +105,7 @@ class FilesSource:
         for root in await asyncio.to_thread(self._tend, now):
             await self._survey(root)
         await self._arm_absent()
-        self._tell_health()
+        self._telling.health("; ".join(root.problem for root in self._roots if root.problem))
         self.watching.set()
         hints = self._take_hints()
         if hints or self._pause(self._clock.monotonic()) <= 0:
@@ -126,7 +124,14 @@ class FilesSource:
         return Watcher(self._props, self._scope, self._memory.snapshot, monotonic=self._clock.monotonic)
 
     def _root(self, path: bytes, waker: Waker) -> Root:
-        return Root(path, recursive=self._props.recursive, hub=self._hub, waker=waker, pace=self._pace)
+        return Root(
+            path,
+            recursive=self._props.recursive,
+            hub=self._hub,
+            waker=waker,
+            pace=self._pace,
+            remote_of=self._remote_of,
+        )
 
     def _close(self) -> None:
         with self._tending:
@@ -149,7 +154,9 @@ class FilesSource:
         if not found.files and self._is_unmounted(root):
             await self._lose(root, "it is empty and on another device than before; is it mounted?")
             return
-        self._tell_unread(found)
+        self._telling.unread(found.unread)
+        if root.remote is not None:
+            self._telling.remote(root.path, root.remote, self._pace.remote)
         if not self._memory.is_armed(root.path):
             seen = await self._memory.arm(root.path, seen, root.identity)
         await self._memory.keep_rules(root.path, root.identity)
@@ -172,13 +179,15 @@ class FilesSource:
     def _take_hints(self) -> list[Hints]:
         taken = [hints for root in self._roots if (hints := root.take())]
         if any(hints.lost for hints in taken):
-            self._trouble("the kernel's event queue overflowed and lost events; looking at everything again")
+            self._telling.trouble(
+                "the kernel's event queue overflowed and lost events; looking at everything again"
+            )
         return taken
 
     async def _settle(self, harvest: Harvest) -> None:
         for path in harvest.given_up:
             waited = self._props.rest.max_wait
-            self._trouble(f"{shown(path)} has not rested for {waited:g} s: given up until it does")
+            self._telling.trouble(f"{shown(path)} has not rested for {waited:g} s: given up until it does")
         if not self._props.batch:
             await self._memory.record(harvest.changes)
             self._watcher.recorded(harvest.changes)
@@ -216,21 +225,3 @@ class FilesSource:
         if self._batch.deadline is not None:
             wanted.append(self._batch.deadline)
         return max(0.0, min([*wanted, look_at] if look_at is not None else wanted) - now)
-
-    def _tell_health(self) -> None:
-        problem = "; ".join(root.problem for root in self._roots if root.problem)
-        if problem and problem != self._told:
-            self._announce(
-                SourceFailed(installation_id=self._installation_id, source=self._name, error=problem)
-            )
-        elif self._told and not problem:
-            self._announce(SourceRecovered(installation_id=self._installation_id, source=self._name))
-        self._told = problem
-
-    def _tell_unread(self, found: Survey) -> None:
-        for path in sorted(found.unread.keys() - self._unread):
-            self._trouble(f"{shown(path)} cannot be read: {found.unread[path].strerror}")
-        self._unread |= found.unread.keys()
-
-    def _trouble(self, error: str) -> None:
-        self._announce(Trouble(where=f"files source of {self._name}", error=error))
