@@ -19,6 +19,7 @@ INSTALLATION: Final = "ins"
 DELIVERY: Final = "dlv"
 EVENT: Final = "evt"
 RUN: Final = "run"
+QUARANTINE: Final = "qua"
 CLAIM: Final = "clm"
 OWNER: Final = "own"
 

@@ -36,6 +36,24 @@ class DuplicateSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryFiltered:
+    """A trigger does not want what arrived; nothing is run."""
+
+    registration: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryQuarantined:
+    """What arrived is kept for a person to look at. registration: the trigger it is for, if that is known."""
+
+    quarantine_id: str
+    reason: str
+    route: str
+    registration: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
     """A run was handed to its runner."""
 
@@ -177,6 +195,7 @@ class HistoryGivenUp:
     events: int = 0
     deliveries: int = 0
     hashes: int = 0
+    quarantined: int = 0
     journal: int = 0
     bytes: int = 0
 
@@ -208,6 +227,8 @@ class Trouble:
 Notice: TypeAlias = (
     EventRecorded
     | DuplicateSeen
+    | DeliveryFiltered
+    | DeliveryQuarantined
     | RunStarted
     | RunEnded
     | Disarmed

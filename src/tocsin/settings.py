@@ -36,12 +36,14 @@ class Retention:
     """The `[engine.retention]` table: how long what has ended is kept.
 
     payloads: since it arrived. events, runs: since they ended. dedupe: since a delivery was last seen.
+    quarantine: since it was kept there.
     """
 
     payloads: timedelta = timedelta(days=14)
     events: timedelta = timedelta(days=90)
     runs: timedelta = timedelta(days=90)
     dedupe: timedelta = timedelta(days=90)
+    quarantine: timedelta = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,7 +126,9 @@ class TriggerSpec:
     settings of that source or of its own, JSON values only. serialize_key: a lane shared
     by all triggers that name it; None means a lane of its own unless overlap is `allow`.
     serialize_by: the part of an event that names its lane (`payload:issue.id`), never beside
-    serialize_key. expires_at: aware UTC. max_runs: successes since it was armed.
+    serialize_key. filter: a CEL expression over an event and config; what it does not fit is no event of
+    this trigger. schema: a JSON Schema that payloads have to fit. expires_at: aware UTC.
+    max_runs: successes since it was armed.
     max_runs_per_hour: attempts begun within any hour, however they end.
     """
 
@@ -145,6 +147,8 @@ class TriggerSpec:
     serialize_by: str | None = None
     tags: tuple[str, ...] = ()
     config: Mapping[str, Json] = field(default_factory=dict)
+    filter: str | None = None
+    schema: Mapping[str, Json] | None = None
     max_attempts: int = 3
     disable_after: int = 5
     max_runs: int | None = None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.config.loading import NOW
 from tocsin.config.convert import default_keys, engine_settings, trigger, workflow
 from tocsin.config.engine_table import EngineTable
+from tocsin.config.problems import keys_of
 from tocsin.config.rules import Around
 from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, WebhookTable
 from tocsin.config.tables import TriggerTable, WorkflowTable
@@ -50,7 +51,7 @@ KEYS = sorted(
             DedupeTable,
             AfterTable,
         )
-        for key in model.model_fields
+        for key in keys_of(model)
     }
 )
 

@@ -174,6 +174,8 @@ def test_a_document_tells_every_field_of_a_trigger_but_its_name() -> None:
         "serialize_by": "payload:id",
         "tags": ("x",),
         "config": {"x": [1]},
+        "filter": "true",
+        "schema": {"type": "object"},
         "max_attempts": 1,
         "disable_after": 1,
         "max_runs": 1,

@@ -1,19 +1,22 @@
 """From tables to floor-0 records: with defaults applied.
 
 ``load`` calls it for a file, the CLI and the API call ``trigger_spec`` for one trigger made from
-flags: the same rules, the same wording. Pure.
+flags: the same rules, the same wording. Pure, but for the
+schema files that triggers name.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tocsin import schedule as schedules
+from tocsin.config import schema_files
 from tocsin.config.engine_table import EngineTable, RetentionTable
-from tocsin.config.problems import Fault
+from tocsin.config.problems import Fault, keys_of
 from tocsin.config.rules import (
     Around,
     Written,
@@ -57,16 +60,24 @@ def engine_settings(raw: Mapping[str, Any], *, system_tz: str) -> tuple[EngineSe
 
 
 def _retention(table: RetentionTable) -> Retention:
-    return Retention(payloads=table.payloads, events=table.events, runs=table.runs, dedupe=table.dedupe)
+    return Retention(
+        payloads=table.payloads,
+        events=table.events,
+        runs=table.runs,
+        dedupe=table.dedupe,
+        quarantine=table.quarantine,
+    )
 
 
 def default_keys(raw: Mapping[str, Any], base: Path) -> tuple[dict[str, Any], list[Fault]]:
-    """The sound keys of `[defaults]` as written, its path made absolute."""
+    """The sound keys of `[defaults]` as written, its paths made absolute."""
     table, faults = read_table(DefaultsTable, raw)
     faulty = {fault.keys[0] for fault in faults}
     sound = {key: value for key, value in raw.items() if key not in faulty}
     if table.cwd is not None:
         sound["cwd"] = absolute(table.cwd, base)
+    if table.payload_schema is not None:
+        sound[schema_files.KEY] = absolute(table.payload_schema, base)
     return sound, faults
 
 
@@ -125,9 +136,13 @@ def trigger(
     written = Written(name=name, whole=whole, own=raw.keys(), table=table, faults=faults)
     found = [*faults, *name_faults(name), *trigger_faults(written, around)]
     found += _schedule_faults(written, around)
+    schema, unread = schema_files.of_trigger(table.payload_schema, around.base)
+    found += unread
     wrong = any(fault.severity == "error" for fault in found)
     component = written.component(around)  # None beside a source whose own faults are told already
-    return None if wrong or component is None else spec_of(name, component, table, around), found
+    if wrong or component is None:
+        return None, found
+    return replace(spec_of(name, component, table, around), schema=schema), found
 
 
 def trigger_spec(
@@ -157,7 +172,7 @@ def _set(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _over(defaults: Mapping[str, Any], raw: Mapping[str, Any], model: type[Any]) -> dict[str, Any]:
     """The table's own keys, and those of `[defaults]` that it can have and does not set."""
-    return {key: value for key, value in defaults.items() if key in model.model_fields} | dict(raw)
+    return {key: value for key, value in defaults.items() if key in keys_of(model)} | dict(raw)
 
 
 def _schedule_faults(written: Written, around: Around) -> list[Fault]:

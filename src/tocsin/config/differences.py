@@ -47,6 +47,8 @@ def document(spec: TriggerSpec) -> dict[str, Json]:
         "serialize_by": spec.serialize_by,
         "tags": list(spec.tags),
         "config": dict(spec.config),
+        "filter": spec.filter,
+        "schema": None if spec.schema is None else dict(spec.schema),
         "max_attempts": spec.max_attempts,
         "disable_after": spec.disable_after,
         "max_runs": spec.max_runs,

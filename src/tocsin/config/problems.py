@@ -113,6 +113,11 @@ def unknown_key(keys: KeyPath, choices: Iterable[str]) -> Fault:
     return Fault(keys=keys, message=f"unknown key {seen(word)}{wanted}", meant=meant)
 
 
+def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """A table's fields by the keys that a person writes; not every key may be an attribute's name."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
 def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
     """What pydantic found in a table of this model, one fault each, in the model's order."""
     return [_fault(details, model) for details in error.errors(include_url=False)]
@@ -121,7 +126,7 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
 def _fault(details: ErrorDetails, model: type[BaseModel]) -> Fault:
     keys = details["loc"]
     if details["type"] == "extra_forbidden":
-        return unknown_key(keys, _table_at(model, keys[:-1]).model_fields)
+        return unknown_key(keys, keys_of(_table_at(model, keys[:-1])))
     word = _WORDINGS.get(details["type"], _mismatch)
     return Fault(keys=keys, message=word(details, _field_at(model, keys)))
 
@@ -169,7 +174,7 @@ def _toml(value: object) -> str:
 
 def _field_at(model: type[BaseModel], keys: KeyPath) -> FieldInfo | None:
     """The field a path ends at; None for an element inside a field's value."""
-    return _table_at(model, keys[:-1]).model_fields.get(str(keys[-1])) if _named(keys) else None
+    return keys_of(_table_at(model, keys[:-1])).get(str(keys[-1])) if _named(keys) else None
 
 
 def _named(keys: KeyPath) -> bool:
@@ -179,7 +184,7 @@ def _named(keys: KeyPath) -> bool:
 def _table_at(model: type[BaseModel], keys: KeyPath) -> type[BaseModel]:
     """The model of the innermost table on the path."""
     for key in takewhile(lambda key: isinstance(key, str), keys):
-        field = model.model_fields.get(str(key))
+        field = keys_of(model).get(str(key))
         inner = None if field is None else _model_in(field)
         if inner is None:
             break

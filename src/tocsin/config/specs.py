@@ -81,6 +81,7 @@ def spec_of(name: str, component: str, table: TriggerTable, around: Around) -> T
         serialize_by=table.serialize_by,
         tags=tuple(table.tags),
         config=table.config,
+        filter=table.filter,
         max_attempts=table.max_attempts,
         disable_after=table.disable_after,
         max_runs=table.max_runs,

@@ -30,6 +30,7 @@ from tocsin.config.values import (
     Dollars,
     Duration,
     Environment,
+    FilterText,
     Instant,
     JsonTable,
     KeySourceText,
@@ -145,6 +146,17 @@ class TriggerOptions(Table):
     )
     config: JsonTable = Field(
         default={}, description="Values for the command, as {config.…} and in its params."
+    )
+    filter: FilterText | None = Field(
+        default=None,
+        description="A CEL expression over `event` and `config`; what it does not fit does not fire.",
+        examples=['event.raw_payload.action == "created"'],
+    )
+    payload_schema: PathText | None = Field(
+        default=None,
+        alias="schema",  # an attribute of that name is pydantic's own
+        description="A file with a JSON Schema; a payload that does not fit it goes into the quarantine.",
+        examples=["schemas/order.json"],
     )
     tags: list[SomeText] = Field(
         default=[], description="Words to select triggers by.", examples=[["client-acme"]]

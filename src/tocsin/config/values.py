@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
-from tocsin import cron, keysource
+from tocsin import cron, filters, keysource
 from tocsin.config.problems import dotted, seen
 from tocsin.duration import parse_duration
 from tocsin.errors import InvalidSchedule
@@ -137,6 +137,11 @@ def _key_source(value: str) -> str:
     return value
 
 
+def _filter(value: str) -> str:
+    filters.check(value)
+    return value
+
+
 def _dollars(value: object) -> int:
     """Billionths of a dollar."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST:
@@ -201,6 +206,7 @@ Instant: TypeAlias = Annotated[
     datetime, PlainValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 KeySourceText: TypeAlias = Annotated[str, AfterValidator(_key_source)]
+FilterText: TypeAlias = Annotated[SomeText, AfterValidator(_filter)]
 Dollars: TypeAlias = Annotated[
     int,
     PlainValidator(_dollars),

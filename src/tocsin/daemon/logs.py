@@ -11,6 +11,7 @@ from tocsin import notices
 from tocsin.event import State
 from tocsin.gaps import signed
 from tocsin.instants import rfc3339
+from tocsin.quarantine import Reason
 from tocsin.runs import RunState
 
 LOGGER: Final = logging.getLogger("tocsin")
@@ -55,6 +56,17 @@ def duplicate(notice: notices.DuplicateSeen) -> tuple[int, str]:
 def run_started(notice: notices.RunStarted) -> tuple[int, str]:
     attempt = f", attempt {notice.attempt} of {notice.max_attempts}" if notice.attempt > 1 else ""
     return logging.INFO, f"{notice.registration}: run {notice.run_id} of {notice.workflow} started{attempt}"
+
+
+def filtered(notice: notices.DeliveryFiltered) -> tuple[int, str]:
+    return logging.INFO, f"{notice.registration}: not wanted: {notice.reason}"
+
+
+def quarantined(notice: notices.DeliveryQuarantined) -> tuple[int, str]:
+    # a stranger can send as many as it likes; what is kept is bounded and tells of itself
+    level = logging.DEBUG if notice.reason == Reason.FAILED_VERIFICATION else logging.WARNING
+    whose = notice.registration or notice.route
+    return level, f"{whose}: quarantined ({notice.reason}): `tocsin quarantine show {notice.quarantine_id}`"
 
 
 def run_ended(notice: notices.RunEnded) -> tuple[int, str]:
@@ -140,6 +152,7 @@ def given_up(notice: notices.HistoryGivenUp) -> tuple[int, str]:
         "events": notice.events,
         "deliveries": notice.deliveries,
         "hashes": notice.hashes,
+        "quarantined deliveries": notice.quarantined,
         "journal rows": notice.journal,
     }
     told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
@@ -164,6 +177,8 @@ def trouble(notice: notices.Trouble) -> tuple[int, str]:
 WORDS: Final[dict[type[notices.Notice], Callable[[Any], tuple[int, str]]]] = {
     notices.EventRecorded: event_recorded,
     notices.DuplicateSeen: duplicate,
+    notices.DeliveryFiltered: filtered,
+    notices.DeliveryQuarantined: quarantined,
     notices.RunStarted: run_started,
     notices.RunEnded: run_ended,
     notices.Disarmed: disarmed,

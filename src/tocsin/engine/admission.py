@@ -1,4 +1,4 @@
-"""The steps behind the one door, inside a transaction: binding, recognition, lane, record.
+"""The steps behind the one door, inside a transaction: binding, filter and schema, recognition, lane, record.
 
 Called by ``accept`` (webhooks, fires), ``clockwork`` (due schedules), ``settling`` (chains) and
 ``bookmarks`` (files), so that whatever they change commits together with the events.
@@ -11,39 +11,23 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from tocsin.engine.recognition import Fresh, again, hash_of, recognise, refused, remember
+from tocsin.engine.binding import Mismatch, compare, halted, refuse
+from tocsin.engine.judging import Batch, Wanted, schema_status
+from tocsin.engine.recognition import Fresh, Known, again, hash_of, recognise, refused, remember
 from tocsin.engine.replacing import make_way
+from tocsin.engine.turning_away import turn_away
 from tocsin.envelope import envelope
-from tocsin.errors import BindingMismatch
 from tocsin.event import Accepted, Answer, Declined, Occurrence, Origin, Skipped, State, Unreadable
 from tocsin.identity import DELIVERY, EVENT, idempotency_key, new_id
 from tocsin.keysource import key_of, lane_without_payload, parse
 from tocsin.notices import EventRecorded
-from tocsin.registration import PAUSED, TENANT, Registration
+from tocsin.registration import PAUSED, Registration
 from tocsin.seams import Announce
-from tocsin.store import events, journal, lanes, ledger, registrations
+from tocsin.store import events, lanes, ledger, registrations
 from tocsin.store.connection import Tx
 from tocsin.trigger import Kind, Overlap
 
-KEPT: Final = frozenset({Kind.RUN, Kind.POLL})  # what they tell is told once: nobody sends it again
-
 MAX_DEPTH: Final = 8  # DESIGN section 8; a longer chain of triggers is a loop in all but name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mismatch:
-    """The occurrence claims a binding that is not its registration's; a journal row says which part."""
-
-    registration_id: str
-    field: str
-    seen: str
-    wanted: str
-
-    def error(self) -> BindingMismatch:
-        """The exception for the caller, once the journal row is committed."""
-        return BindingMismatch(
-            registration_id=self.registration_id, field=self.field, seen=self.seen, wanted=self.wanted
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +40,15 @@ class Placement:
     blocked_by: str | None = None
 
 
-def admit(tx: Tx, occurrence: Occurrence, *, now: datetime, announce: Announce) -> Answer | Mismatch:
-    """Take one occurrence through all steps. Accepted events are pending or held; the caller claims."""
+def admit(
+    tx: Tx, occurrence: Occurrence, *, now: datetime, announce: Announce, batch: Batch | None = None
+) -> Answer | Mismatch:
+    """Take one occurrence through all steps. Accepted events are pending or held; the caller claims.
+
+    batch: shared with the other occurrences of this transaction, if there are any; without it, what is
+    to be judged is judged here.
+    """
+    batch = batch or Batch(at_once=now)
     registration = registrations.by_id(tx, occurrence.registration_id)
     mismatch = compare(registration, occurrence)
     if mismatch is not None or registration is None:
@@ -66,45 +57,17 @@ def admit(tx: Tx, occurrence: Occurrence, *, now: datetime, announce: Announce) 
     if off is not None:
         return Declined(reason=off)
     found = recognise(tx, registration, occurrence)
+    if isinstance(found, Known) and occurrence.kind is Kind.POLL:  # asked for again and again
+        return again(tx, registration, found, now=now, announce=announce)
+    verdict = batch.verdict(registration, occurrence)
+    if not isinstance(verdict, Wanted):
+        return turn_away(tx, registration, occurrence, verdict, now=now, announce=announce)
     if isinstance(found, Unreadable):
         return refused(tx, registration, found, now)
     if isinstance(found, Fresh):
         place = placement(tx, registration, occurrence, now=now, announce=announce)
-        return put(tx, registration, occurrence, place, found, now=now, announce=announce)
+        return put(tx, registration, occurrence, place, found, batch, now=now, announce=announce)
     return again(tx, registration, found, now=now, announce=announce)
-
-
-def compare(registration: Registration | None, occurrence: Occurrence) -> Mismatch | None:
-    """The first part of the binding that differs; None when all agree."""
-    if registration is None:
-        return Mismatch(
-            registration_id=occurrence.registration_id,
-            field="registration",
-            seen="unknown",
-            wanted="a known id",
-        )
-    spec = registration.spec
-    pairs = (
-        ("tenant", occurrence.tenant, TENANT),
-        ("connection", occurrence.connection, None),
-        ("component", occurrence.component, spec.component),
-        ("component version", occurrence.component_version, spec.component_version),
-        ("kind", occurrence.kind, spec.kind),
-    )
-    for field, seen, wanted in pairs:
-        if seen != wanted:
-            return Mismatch(registration_id=registration.id, field=field, seen=str(seen), wanted=str(wanted))
-    return None
-
-
-def refuse(tx: Tx, mismatch: Mismatch | None, now: datetime) -> Mismatch:
-    """Record nothing but why."""
-    assert mismatch is not None  # noqa: S101 - compare() speaks whenever there is no registration
-    detail = {"field": mismatch.field, "seen": mismatch.seen, "wanted": mismatch.wanted}
-    journal.write(
-        tx, "refused", registration_id=mismatch.registration_id, reason="binding", detail=detail, now=now
-    )
-    return mismatch
 
 
 def put(
@@ -113,6 +76,7 @@ def put(
     occurrence: Occurrence,
     place: Placement,
     fresh: Fresh,
+    batch: Batch,
     *,
     now: datetime,
     announce: Announce,
@@ -126,7 +90,7 @@ def put(
     ):
         event_id = events.skip_more(tx, registration.id, place.blocked_by, occurrence, now)
     if event_id is None:
-        event_id = insert(tx, registration, occurrence, place, fresh, now)
+        event_id = insert(tx, registration, occurrence, place, fresh, batch, now)
     remember(tx, registration, occurrence, fresh, event_id, now)
     notice = EventRecorded(
         event_id=event_id,
@@ -140,15 +104,6 @@ def put(
     if place.state is State.SKIPPED:
         return Skipped(event_id=event_id, reason=place.reason or "overlap")
     return Accepted(event_id=event_id)
-
-
-def halted(registration: Registration, occurrence: Occurrence, now: datetime) -> str | None:
-    """Why nothing is taken in; what is told only once is kept for the end of a pause."""
-    reason = registration.halt(now)
-    is_kept = (
-        occurrence.kind in KEPT or registration.spec.source is not None
-    ) and occurrence.origin is Origin.LIVE
-    return None if reason == PAUSED and is_kept else reason
 
 
 def placement(
@@ -192,17 +147,16 @@ def lane_of(registration: Registration, occurrence: Occurrence, now: datetime) -
 
 
 def insert(
-    tx: Tx, registration: Registration, occurrence: Occurrence, place: Placement, fresh: Fresh, now: datetime
+    tx: Tx,
+    registration: Registration,
+    occurrence: Occurrence,
+    place: Placement,
+    fresh: Fresh,
+    batch: Batch,
+    now: datetime,
 ) -> str:
-    delivery, event_id = new_id(DELIVERY, now), occurrence.event_id or new_id(EVENT, now)
-    ledger.deliver(
-        tx,
-        delivery,
-        occurrence,
-        installation_id=registration.installation_id,
-        envelope=envelope(occurrence, now),
-        now=now,
-    )
+    delivery = deliver(tx, registration.installation_id, occurrence, batch, now)
+    event_id = occurrence.event_id or new_id(EVENT, now)
     birth = events.Birth(
         id=event_id,
         registration_id=registration.id,
@@ -214,9 +168,21 @@ def insert(
         count=1 + (occurrence.missed if place.state is State.SKIPPED else 0),
         lane=place.lane,
         blocked_by=place.blocked_by,
+        schema_status=schema_status(batch.verdict(registration, occurrence)),
     )
     events.insert(tx, birth, occurrence, now)
     return event_id
+
+
+def deliver(tx: Tx, installation_id: str, occurrence: Occurrence, batch: Batch, now: datetime) -> str:
+    """The row of what arrived, made for the first that it feeds. Returns its id."""
+    known = batch.delivery(installation_id, occurrence)
+    if known is not None:
+        return known
+    id_, told = new_id(DELIVERY, now), envelope(occurrence, now)
+    ledger.deliver(tx, id_, occurrence, installation_id=installation_id, envelope=told, now=now)
+    batch.delivered(installation_id, occurrence, id_)
+    return id_
 
 
 def skip_planned(
@@ -232,7 +198,7 @@ def skip_planned(
     place = Placement(state=State.SKIPPED, lane=None, reason=reason)
     found = recognise(tx, registration, occurrence)
     if isinstance(found, Fresh):
-        put(tx, registration, occurrence, place, found, now=now, announce=announce)
+        put(tx, registration, occurrence, place, found, Batch(), now=now, announce=announce)
 
 
 def chain_cut(occurrence: Occurrence) -> str | None:

@@ -12,8 +12,10 @@ from typing import Final
 
 from tocsin.engine import own_writes
 from tocsin.engine.accept import with_run
-from tocsin.engine.admission import Mismatch, admit
+from tocsin.engine.admission import admit
+from tocsin.engine.binding import Mismatch
 from tocsin.engine.claims import Claims
+from tocsin.engine.judging import Batch, write_judged
 from tocsin.event import Accepted, Answer, Declined, Filtered, Occurrence
 from tocsin.instants import rfc3339
 from tocsin.registration import DRIFTED, PAUSED, Registration
@@ -67,8 +69,10 @@ class StoredBookmarks:
         In a pause nothing is written: the source finds the difference again when it goes on.
         """
         now = self._clock.now()
-        answers = await self._store.write(
-            lambda tx: self._record(tx, installation_id, marks, occurrences, now)
+        answers = await write_judged(
+            self._store,
+            lambda tx, batch: self._record(tx, batch, installation_id, marks, occurrences, now),
+            now,
         )
         for answer in answers:
             if isinstance(answer, Mismatch):
@@ -93,28 +97,30 @@ class StoredBookmarks:
     def _record(
         self,
         tx: Tx,
+        batch: Batch,
         installation_id: str,
         marks: Sequence[FileMark],
         occurrences: Sequence[Occurrence],
         now: datetime,
     ) -> Sequence[Answer | Mismatch]:
-        answers = [self._take(tx, occurrence, now) for occurrence in occurrences]
+        answers = [self._take(tx, batch, occurrence, now) for occurrence in occurrences]
         if not any(isinstance(answer, Mismatch) or is_for_later(answer) for answer in answers):
             installations.put_marks(tx, installation_id, marks)
             installations.settle(tx, installation_id, [mark.path for mark in marks])
+        batch.require()
         taken = [(claim.event.id, claim.ref.run_id) for claim in self._claims.take(tx, now)]
         return [with_run(answer, taken) if isinstance(answer, Accepted) else answer for answer in answers]
 
-    def _take(self, tx: Tx, occurrence: Occurrence, now: datetime) -> Answer | Mismatch:
+    def _take(self, tx: Tx, batch: Batch, occurrence: Occurrence, now: datetime) -> Answer | Mismatch:
         """Accept it, unless its own trigger's workflow wrote it; a loop of undeclared writes is ended."""
         registration = registrations.by_id(tx, occurrence.registration_id)
         if registration is None:
-            return admit(tx, occurrence, now=now, announce=self._announce)
+            return admit(tx, occurrence, now=now, announce=self._announce, batch=batch)
         left = own_writes.without_own(occurrence, writes_of(tx, registration))
         if left is None:
             own_writes.note_own(tx, registration, occurrence, now)
             return Filtered()
-        answer = admit(tx, left, now=now, announce=self._announce)
+        answer = admit(tx, left, now=now, announce=self._announce, batch=batch)
         if isinstance(answer, Accepted):
             own_writes.guard(tx, registration, left, answer.event_id, now=now, announce=self._announce)
         return answer

@@ -17,6 +17,7 @@ from tocsin.engine.admission import admit, skip_planned
 from tocsin.engine.claims import Claims
 from tocsin.engine.disarming import disarm
 from tocsin.engine.driver import TICK_S
+from tocsin.engine.judging import Batch, write_judged
 from tocsin.engine.pausing import resume_over, skip_over
 from tocsin.engine.planning import next_fire, planned
 from tocsin.errors import InvalidSchedule
@@ -54,10 +55,10 @@ class Clockwork:
             return TICK_S
         if upcoming > now:
             return (upcoming - now).total_seconds()
-        fired = await self._store.write(lambda tx: self._step(tx, now))
+        fired = await write_judged(self._store, lambda tx, batch: self._step(tx, batch, now), now)
         return 0.0 if fired else TICK_S  # what is due next may be nearer than a tick
 
-    def _step(self, tx: Tx, now: datetime) -> int:
+    def _step(self, tx: Tx, batch: Batch, now: datetime) -> int:
         for registration in registrations.expired(tx, now):
             self._leave(tx, registration, now)
             disarm(
@@ -71,7 +72,8 @@ class Clockwork:
         resume_over(tx, now, announce=self._announce)
         due = registrations.due(tx, now, limit=BATCH)
         for registration in due:
-            self._fire(tx, registration, now)
+            self._fire(tx, batch, registration, now)
+        batch.require()
         self._claims.take(tx, now)
         return len(due)
 
@@ -83,7 +85,7 @@ class Clockwork:
         if end is not None and registration.drift is None:
             skip_over(tx, registration, end + MICROSECOND, reason, now=now, announce=self._announce)
 
-    def _fire(self, tx: Tx, registration: Registration, now: datetime) -> None:
+    def _fire(self, tx: Tx, batch: Batch, registration: Registration, now: datetime) -> None:
         try:
             decision = None if registration.next_fire_run else decision_for(registration, now)
             upcoming = next_fire(registration, now) if decision is None else decision.next_fire_at
@@ -91,7 +93,7 @@ class Clockwork:
             self._set_aside(tx, registration, error, now)
             return
         for occurrence in self_fire(registration) if decision is None else fires(registration, decision, now):
-            admit(tx, occurrence, now=now, announce=self._announce)
+            admit(tx, occurrence, now=now, announce=self._announce, batch=batch)
         if decision is not None and decision.skipped is not None:
             skip = planned(
                 registration, decision.skipped.planned_at, Origin.LIVE, missed=decision.skipped.count - 1

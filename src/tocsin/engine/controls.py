@@ -19,6 +19,7 @@ from tocsin.engine.disarming import disarm, requeue
 from tocsin.engine.once import Once
 from tocsin.engine.pauses import Pauses
 from tocsin.engine.pausing import is_over
+from tocsin.engine.quarantining import Quarantine
 from tocsin.engine.rebinding import Rebinding
 from tocsin.engine.retention import Keeper
 from tocsin.engine.second_thoughts import SecondThoughts
@@ -88,6 +89,9 @@ class Controls:
         self.keeper = keeper
         self.states = TriggerStates(store=store, clock=clock)
         self.rebinding = Rebinding(store=store, clock=clock, changed=lambda: changed(None))
+        self.quarantine = Quarantine(
+            store=store, clock=clock, announce=announce, changed=lambda: changed(None)
+        )
         self.once = Once(store=store, clock=clock)
         self.second_thoughts = SecondThoughts(
             store=store, clock=clock, announce=announce, changed=lambda: changed(None)

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tocsin.engine.accept import with_run
-from tocsin.engine.admission import Mismatch, admit, compare, refuse
+from tocsin.engine.admission import admit
+from tocsin.engine.binding import Mismatch, compare, refuse
 from tocsin.engine.claims import Claims
+from tocsin.engine.judging import Batch, write_judged
 from tocsin.engine.recognition import seed
 from tocsin.errors import StaleCursor
 from tocsin.event import Accepted, Answer, Declined, Occurrence
@@ -63,30 +65,30 @@ class Polls:
         items and never runs them; a paused one holds them. Raises StaleCursor, BindingMismatch.
         """
         now = self._clock.now()
-        answers = await self._store.write(lambda tx: self._step(tx, poll, now))
+        answers = await write_judged(self._store, lambda tx, batch: self._step(tx, batch, poll, now), now)
         if isinstance(answers, Mismatch):
             raise answers.error()
         return answers
 
-    def _step(self, tx: Tx, poll: Poll, now: datetime) -> Sequence[Answer] | Mismatch:
+    def _step(self, tx: Tx, batch: Batch, poll: Poll, now: datetime) -> Sequence[Answer] | Mismatch:
         require_cursor(tx, poll)
         rows = registrations.of_installation(tx, poll.installation_id)
         wrong = first_mismatch(rows, poll, now)
         if wrong is not None:
             return refuse(tx, wrong, now)
-        answers = [
-            self._take(tx, row, occurrence(row, poll, item), now) for item in poll.items for row in rows
-        ]
+        found = ((row, occurrence(row, poll, item)) for item in poll.items for row in rows)
+        answers = [self._take(tx, batch, row, one, now) for row, one in found]
         installations.move_cursor(tx, poll.installation_id, poll.next_cursor)
+        batch.require()
         taken = [(claim.event.id, claim.ref.run_id) for claim in self._claims.take(tx, now)]
         return [with_run(answer, taken) if isinstance(answer, Accepted) else answer for answer in answers]
 
-    def _take(self, tx: Tx, row: Registration, found: Occurrence, now: datetime) -> Answer:
+    def _take(self, tx: Tx, batch: Batch, row: Registration, found: Occurrence, now: datetime) -> Answer:
         off = row.off_reason(now)
         if off is not None:
             seed(tx, row, found, now)
             return Declined(reason=off)
-        answer = admit(tx, found, now=now, announce=self._announce)
+        answer = admit(tx, found, now=now, announce=self._announce, batch=batch)
         assert not isinstance(answer, Mismatch)  # noqa: S101 - compared before anything was written
         return answer
 

@@ -13,6 +13,7 @@ from functools import partial
 from tocsin.engine.admission import admit, chain_cut
 from tocsin.engine.claims import ClaimRef, Claims
 from tocsin.engine.disarming import disarm
+from tocsin.engine.judging import Batch, write_judged
 from tocsin.engine.sources.run_ended import COMPONENT, Ended, occurrences
 from tocsin.event import Event, Occurrence, State
 from tocsin.notices import RunEnded, Trouble
@@ -63,9 +64,11 @@ class Settler:
     async def settle(self, ref: ClaimRef, outcome: Outcome) -> bool:
         """Write the run's end down. False when the claim was no longer this one; then only the run ends."""
         now = self._clock.now()
-        return await self._store.write(lambda tx: self._step(tx, ref, outcome, now))
+        return await write_judged(
+            self._store, lambda tx, batch: self._step(tx, batch, ref, outcome, now), now
+        )
 
-    def _step(self, tx: Tx, ref: ClaimRef, outcome: Outcome, now: datetime) -> bool:
+    def _step(self, tx: Tx, batch: Batch, ref: ClaimRef, outcome: Outcome, now: datetime) -> bool:
         registration, event = registrations.by_id(tx, ref.registration_id), events.by_id(tx, ref.event_id)
         if registration is None or event is None:
             return False
@@ -81,12 +84,13 @@ class Settler:
             return False
         tx.after_commit(partial(self._claims.live.discard, ref.claim_id))
         count(tx, end)
-        self._follow(tx, end)
+        self._follow(tx, batch, end)
+        batch.require()
         tx.after_commit(partial(self._announce, notice(end, events.by_id(tx, event.id) or event)))
         self._claims.take(tx, now)
         return True
 
-    def _follow(self, tx: Tx, end: End) -> None:
+    def _follow(self, tx: Tx, batch: Batch, end: End) -> None:
         """Disarm, promote the lane, fire the chain."""
         stop = end.settlement.disarm
         if stop is not None:
@@ -95,12 +99,12 @@ class Settler:
             lanes.promote(tx, end.event.lane, end.now)
         if isinstance(end.settlement.ending, Done | GaveUp):
             for occurrence in occurrences(ended(end), registrations.active(tx, COMPONENT)):
-                self._chain(tx, occurrence, end)
+                self._chain(tx, batch, occurrence, end)
 
-    def _chain(self, tx: Tx, occurrence: Occurrence, end: End) -> None:
+    def _chain(self, tx: Tx, batch: Batch, occurrence: Occurrence, end: End) -> None:
         cut = chain_cut(occurrence)
         if cut is None:
-            admit(tx, occurrence, now=end.now, announce=self._announce)
+            admit(tx, occurrence, now=end.now, announce=self._announce, batch=batch)
             return
         follower = registrations.by_id(tx, occurrence.registration_id)
         name = occurrence.registration_id if follower is None else follower.spec.name

@@ -21,7 +21,10 @@ HIGHEST = "\U0010ffff"  # sorts behind every id that begins with a prefix
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Birth:
-    """How a new event begins. blocked_by: the event a skipped one found in its lane."""
+    """How a new event begins.
+
+    blocked_by: the event a skipped one found in its lane. schema_status: as its envelope says it.
+    """
 
     id: str
     registration_id: str
@@ -33,6 +36,7 @@ class Birth:
     count: int = 1
     lane: str | None = None
     blocked_by: str | None = None
+    schema_status: str = "unchecked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,7 @@ def insert(tx: Tx, birth: Birth, occurrence: Occurrence, now: datetime) -> None:
         count=birth.count,
         lane=birth.lane,
         blocked_by=birth.blocked_by,
+        schema_status=birth.schema_status,
         next_fire_at=microseconds(due) if pending or (due > now and birth.state is State.HELD) else None,
         turn=turns.next_turn(tx, birth.registration_id) if pending and due == now else None,
         cause_run=None if cause is None else cause.run_id,

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tocsin.instants import instant, microseconds
 from tocsin.seams import FileMark
+from tocsin.store import columns
 from tocsin.store.columns import dump, load
 from tocsin.store.connection import Row, Tx
 from tocsin.trigger import Json, TriggerSpec
@@ -66,6 +67,17 @@ def cursor(tx: Tx, id_: str) -> Json:
 def move_cursor(tx: Tx, id_: str, cursor_: Json) -> None:
     """The source has read on; None means that it starts afresh."""
     tx.run("installations.move_cursor", id=id_, cursor=None if cursor_ is None else dump(cursor_))
+
+
+def rate_at(tx: Tx, id_: str) -> datetime | None:
+    """The instant that ``ratelimit.step`` kept for a source."""
+    row = tx.one("installations.rate_at", id=id_)
+    return None if row is None else columns.at(row["rate_at"])
+
+
+def move_rate(tx: Tx, id_: str, at_: datetime) -> None:
+    """One more was let through."""
+    tx.run("installations.move_rate", id=id_, at=microseconds(at_))
 
 
 def trouble(tx: Tx, id_: str, error: str | None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from tocsin.event import Occurrence
 from tocsin.instants import microseconds
 from tocsin.store.columns import at, dump, load
-from tocsin.store.connection import Tx
+from tocsin.store.connection import Row, Tx
 from tocsin.trigger import Json
 
 
@@ -55,6 +55,11 @@ def remember(
 def touch(tx: Tx, hash_: str, now: datetime) -> None:
     """Seen again: its age starts anew."""
     tx.run("seen.touch", hash=hash_, now=microseconds(now))
+
+
+def forget_filtered(tx: Tx, hash_: str) -> None:
+    """What was turned away counts as never seen: a person wants it after all."""
+    tx.run("seen.forget_filtered", hash=hash_)
 
 
 def renew(tx: Tx, hash_: str, *, event_id: str, generation: int, now: datetime) -> None:
@@ -123,11 +128,16 @@ def delivery_of(tx: Tx, event_id: str) -> Delivered:
     row = tx.one("deliveries.of_event", event_id=event_id)
     if row is None:
         raise LookupError(event_id)
-    return Delivered(envelope=load(row["envelope"]), body=row["body"], pruned_at=at(row["pruned_at"]))
+    return Delivered(envelope=told(row), body=row["body"], pruned_at=at(row["pruned_at"]))
 
 
 def envelope_of(tx: Tx, event_id: str) -> dict[str, Json]:
     """The envelope of the delivery that an event was made from; empty once it was given up."""
     row = tx.one("deliveries.of_event", event_id=event_id)
-    found: dict[str, Json] = {} if row is None else load(row["envelope"])
-    return found
+    return {} if row is None else told(row)
+
+
+def told(row: Row) -> dict[str, Json]:
+    """An envelope with what its event's trigger found of it; empty once it was given up."""
+    found: dict[str, Json] = load(row["envelope"])
+    return found | {"schema_status": row["schema_status"]} if found else found

@@ -3,11 +3,11 @@
 INSERT INTO events (
   id, registration_id, workflow, delivery, delivery_id, kind, origin, idempotency_key, occurred_at, planned_at,
   missed, state, reason, count, lane, blocked_by, next_fire_at, turn, cause_run, cause_lineage,
-  replay_of, created_at, settled_at)
+  replay_of, schema_status, created_at, settled_at)
 VALUES (
   :id, :registration_id, :workflow, :delivery, :delivery_id, :kind, :origin, :idempotency_key, :occurred_at,
   :planned_at, :missed, :state, :reason, :count, :lane, :blocked_by, :next_fire_at, :turn, :cause_run,
-  :cause_lineage, :replay_of, :created_at, :settled_at);
+  :cause_lineage, :replay_of, :schema_status, :created_at, :settled_at);
 
 -- name: events.by_id
 -- One event.

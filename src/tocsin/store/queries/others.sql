@@ -49,6 +49,14 @@ UPDATE installations SET cursor = :cursor WHERE id = :id;
 -- What ails a source; NULL when it is well.
 UPDATE installations SET last_error = :error WHERE id = :id;
 
+-- name: installations.rate_at
+-- The theoretical arrival time of a source that may not tell as much as it likes.
+SELECT rate_at FROM installations WHERE id = :id;
+
+-- name: installations.move_rate
+-- One more was let through.
+UPDATE installations SET rate_at = :at WHERE id = :id;
+
 -- name: tokens.put
 -- The one token of a trigger.
 INSERT INTO tokens (hash, registration_id, created_at) VALUES (:hash, :registration_id, :now)
@@ -65,7 +73,8 @@ VALUES (:id, :installation_id, :kind, :delivery_id, :body, :envelope, :received_
 
 -- name: deliveries.of_event
 -- The delivery an event was made from.
-SELECT deliveries.* FROM events JOIN deliveries ON deliveries.id = events.delivery WHERE events.id = :event_id;
+SELECT deliveries.*, events.schema_status
+FROM events JOIN deliveries ON deliveries.id = events.delivery WHERE events.id = :event_id;
 
 -- name: seen.find
 -- What the ledger knows of a hash.
@@ -79,6 +88,10 @@ VALUES (:hash, :registration_id, :event_id, :verdict, :now, :now);
 -- name: seen.touch
 -- Seen again.
 UPDATE seen SET last_seen_at = :now WHERE hash = :hash;
+
+-- name: seen.forget_filtered
+-- A hash that a filter turned away counts as never seen.
+DELETE FROM seen WHERE hash = :hash AND verdict = 'filtered' AND event_id IS NULL;
 
 -- name: seen.renew
 -- A forgotten id counts as new once more.

@@ -4,12 +4,13 @@ INSERT INTO registrations (
   id, name, installation_id, workflow, workflow_version, kind, component, component_version, config, tags,
   cron_expr, cron_tz, every_us, anchor_at, once_at, next_fire_at, armed_at, misfire, misfire_grace_ms,
   misfire_limit, wake_delay_ms, splay_ms, overlap, serialize_key, serialize_by, max_attempts, disable_after, max_runs, max_runs_per_hour,
-  max_usd_nanos, budget_period, budget_tz, expires_at, written_enabled, scope, enabled, disabled_reason, origin, created_at)
+  max_usd_nanos, budget_period, budget_tz, expires_at, written_enabled, scope, filter, schema, enabled, disabled_reason,
+  origin, created_at)
 VALUES (
   :id, :name, :installation_id, :workflow, :workflow_version, :kind, :component, :component_version, :config, :tags,
   :cron_expr, :cron_tz, :every_us, :anchor_at, :once_at, :next_fire_at, :armed_at, :misfire, :misfire_grace_ms,
   :misfire_limit, :wake_delay_ms, :splay_ms, :overlap, :serialize_key, :serialize_by, :max_attempts, :disable_after, :max_runs,
-  :max_runs_per_hour, :max_usd_nanos, :budget_period, :budget_tz, :expires_at, :written_enabled, :scope, :enabled,
+  :max_runs_per_hour, :max_usd_nanos, :budget_period, :budget_tz, :expires_at, :written_enabled, :scope, :filter, :schema, :enabled,
   :disabled_reason, :origin, :created_at);
 
 -- name: registrations.update_spec
@@ -23,7 +24,7 @@ UPDATE registrations SET
   serialize_key = :serialize_key, serialize_by = :serialize_by, max_attempts = :max_attempts, disable_after = :disable_after,
   max_runs = :max_runs, max_runs_per_hour = :max_runs_per_hour, max_usd_nanos = :max_usd_nanos,
   budget_period = :budget_period, budget_tz = :budget_tz, expires_at = :expires_at, written_enabled = :written_enabled,
-  installation_id = :installation_id
+  filter = :filter, schema = :schema, installation_id = :installation_id
 WHERE id = :id;
 
 -- name: registrations.follow_workflow
