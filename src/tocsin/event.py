@@ -92,6 +92,7 @@ class Occurrence:
 
     delivery_id: the provider's or the source's own stable id of this one thing.
     occurred_at, planned_at: aware UTC. missed: earlier planned instants this one stands for.
+    changed_at: when the file that it is about last changed, None where that cannot be told.
     body: the exact bytes as they arrived, None when there were none. given_id: the sender's own id,
     letter for letter; None when it gave none. event_id: what its event is to be called, None for a
     fresh id. replay_of: the event that it repeats. queues: it waits its turn whatever `overlap` says.
@@ -106,6 +107,7 @@ class Occurrence:
     kind: Kind
     delivery_id: str
     occurred_at: datetime
+    changed_at: datetime | None = None
     given_id: str | None = None
     payload: Json = None
     tenant: str = TENANT

@@ -195,6 +195,7 @@ class HistoryGivenUp:
     events: int = 0
     deliveries: int = 0
     hashes: int = 0
+    quarantined: int = 0
     journal: int = 0
     bytes: int = 0
 

@@ -24,6 +24,7 @@ class DisabledReason(StrEnum):
     EXPIRED = "expired"
     MAX_RUNS = "max_runs"
     BUDGET = "budget"
+    LOOP = "loop"
     USER = "user"
     CONFIG = "config"
 

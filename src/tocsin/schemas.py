@@ -8,12 +8,10 @@ payload makes one run for ever; look-around and back-references are refused when
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from tocsin import filters
+from tocsin import schema_keywords
 from tocsin.trigger import Json
 
 if TYPE_CHECKING:
@@ -22,15 +20,9 @@ if TYPE_CHECKING:
 DEEPEST: Final = 100  # levels of a payload or a schema: the library walks them by recursion
 SHOWN: Final = 200  # characters of a message
 
-_is_time_left: ContextVar[Callable[[], bool]] = ContextVar("is_time_left", default=lambda: True)
-
 
 class InvalidSchema(ValueError):
     """No payload can be judged by it; says why, in one line."""
-
-
-class Overrun(Exception):
-    """It takes too long."""
 
 
 def check(schema: Json) -> None:
@@ -59,10 +51,10 @@ def violation(schema: Mapping[str, Json], payload: Json, *, is_time_left: Callab
 
     if is_deep(payload):
         return f"nested more deeply than {DEEPEST} levels"
-    token = _is_time_left.set(is_time_left)
+    token = schema_keywords.is_time_left.set(is_time_left)
     try:
         error = next(iter(validator(schema).iter_errors(payload)), None)
-    except Overrun:
+    except schema_keywords.Overrun:
         return "takes too long to check"
     except RecursionError:
         return "nested too deeply for its schema"
@@ -71,7 +63,7 @@ def violation(schema: Mapping[str, Json], payload: Json, *, is_time_left: Callab
     except (ArithmeticError, TypeError, ValueError) as fault:  # a keyword that cannot cope with this value
         return f"cannot be checked: {fault}"[:SHOWN]
     finally:
-        _is_time_left.reset(token)
+        schema_keywords.is_time_left.reset(token)
     return None if error is None else wording(error)
 
 
@@ -125,7 +117,7 @@ def check_patterns(schema: Json) -> None:
 def check_pattern(regex: str) -> None:
     """Raises InvalidSchema."""
     try:
-        matches(regex, "")
+        schema_keywords.matches(regex, "")
     except ValueError:
         wanted = "expected one without look-around and back-references"
         raise InvalidSchema(f"saw the pattern {regex[:SHOWN]!r}, {wanted}") from None
@@ -157,7 +149,7 @@ def validator(schema: Mapping[str, Json]) -> Validator:
     """Judges by this schema alone."""
     from referencing import Registry
 
-    made: Validator = guarded(validator_class(schema))(dict(schema), registry=Registry())
+    made: Validator = schema_keywords.guarded(validator_class(schema))(dict(schema), registry=Registry())
     return made
 
 
@@ -167,107 +159,3 @@ def validator_class(schema: Mapping[str, Json]) -> Any:
     from jsonschema.validators import validator_for
 
     return validator_for(schema, default=Draft202012Validator)
-
-
-@cache
-def guarded(draft: Any) -> Any:
-    """A draft whose every keyword asks for the time, and whose slow ones are replaced."""
-    from jsonschema.validators import extend
-
-    replaced = {
-        "pattern": pattern,
-        "patternProperties": pattern_properties,
-        "additionalProperties": additional_properties,
-        "uniqueItems": unique_items,
-    }
-    keywords = {key: timed(replaced.get(key, check)) for key, check in draft.VALIDATORS.items()}
-    return extend(draft, keywords)  # type: ignore[no-untyped-call]
-
-
-def timed(check: Any) -> Any:
-    """A keyword that raises Overrun when the time is up."""
-
-    def check_in_time(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        go_on()
-        yield from check(validator, value, instance, schema) or ()
-
-    return check_in_time
-
-
-def go_on() -> None:
-    """Raises Overrun."""
-    if not _is_time_left.get()():
-        raise Overrun
-
-
-@lru_cache(maxsize=1)
-def matcher() -> Any:
-    """A search whose time grows with the text alone."""
-    return filters.compiled("text.matches(pattern)")
-
-
-def matches(pattern: str, text: str) -> bool:
-    """Whether it is found anywhere. Raises ValueError for what is no such pattern, and Overrun."""
-    go_on()
-    try:
-        return matcher().execute({"text": filters.text_of(text), "pattern": filters.text_of(pattern)}) is True
-    except filters.ERRORS as error:
-        raise ValueError(str(error)) from None
-
-
-def pattern(validator: Any, wanted: str, instance: Any, _schema: Any) -> Iterator[Any]:
-    """Keyword `pattern`."""
-    if validator.is_type(instance, "string") and not matches(wanted, instance):
-        yield violated(f"{instance!r} does not match {wanted!r}")
-
-
-def pattern_properties(
-    validator: Any, wanted: Mapping[str, Any], instance: Any, _schema: Any
-) -> Iterator[Any]:
-    """Keyword `patternProperties`."""
-    if not validator.is_type(instance, "object"):
-        return
-    for regex, subschema in wanted.items():
-        for key, value in instance.items():
-            if matches(regex, key):
-                yield from validator.descend(value, subschema, path=key, schema_path=regex)
-
-
-def additional_properties(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """Keyword `additionalProperties`."""
-    if not validator.is_type(instance, "object"):
-        return
-    patterns = schema.get("patternProperties", {})
-    for key, value in instance.items():
-        if key in schema.get("properties", {}) or any(matches(regex, key) for regex in patterns):
-            continue
-        if wanted is False:
-            yield violated(f"{key!r} was unexpected")
-        elif validator.is_type(wanted, "object"):
-            yield from validator.descend(value, wanted, path=key)
-
-
-def unique_items(validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
-    """Keyword `uniqueItems`, in linear time."""
-    if (
-        wanted
-        and validator.is_type(instance, "array")
-        and len({frozen(one) for one in instance}) < len(instance)
-    ):
-        yield violated("has elements that are equal")
-
-
-def violated(message: str) -> Exception:
-    """What a keyword yields."""
-    from jsonschema import ValidationError
-
-    return ValidationError(message)
-
-
-def frozen(value: Json) -> object:
-    """A value by which equal ones are told: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(value, Mapping):
-        return "object", frozenset((key, frozen(below)) for key, below in value.items())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return "array", tuple(frozen(below) for below in value)
-    return isinstance(value, bool), value

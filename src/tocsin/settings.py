@@ -36,12 +36,14 @@ class Retention:
     """The `[engine.retention]` table: how long what has ended is kept.
 
     payloads: since it arrived. events, runs: since they ended. dedupe: since a delivery was last seen.
+    quarantine: since it was kept there.
     """
 
     payloads: timedelta = timedelta(days=14)
     events: timedelta = timedelta(days=90)
     runs: timedelta = timedelta(days=90)
     dedupe: timedelta = timedelta(days=90)
+    quarantine: timedelta = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,8 @@ class Workflow:
 
     command: argv, with placeholders. shell: a script for `sh -c` instead, without placeholders.
     cwd: absolute; None means the home. outputs: declared output keys; `state` among them makes its
-    triggers queue. max_concurrent: None means the engine's limit per workflow.
+    triggers queue. writes: absolute patterns (gitignore style) of the files that it writes.
+    max_concurrent: None means the engine's limit per workflow.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Workflow:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     permanent_exit_codes: tuple[int, ...] = ()
+    writes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Json]:
         """The definition as JSON values; its hash decides whether the version rises."""
@@ -97,6 +101,7 @@ class Workflow:
             "inputs": list(self.inputs),
             "outputs": list(self.outputs),
             "permanent_exit_codes": list(self.permanent_exit_codes),
+            **({"writes": list(self.writes)} if self.writes else {}),
         }
 
 

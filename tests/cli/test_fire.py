@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 
 import pytest
@@ -174,3 +175,38 @@ def test_test_with_a_payload_or_with_an_old_event(home: Home) -> None:
     assert again["would"]["params"]["event"]["raw_payload"] == {"b": 2}
     assert home("test", "hello", "--sample", "--event", event).code == 2
     assert home("test", "hello", "--event", "evt_f").code == 3
+
+
+def test_test_of_a_folder_lists_what_matches_and_takes_the_newest(home: Home) -> None:
+    inbox = home.path / "pdfs"
+    home.config.write_text(
+        home.config.read_text()
+        + '[workflows.count]\ncommand = ["wc", "-c", "--", "{event.raw_payload.path}"]\n'
+        + '[triggers.pdfs]\nworkflow = "count"\nfiles = { path = "pdfs", match = ["*.pdf"] }\n'
+    )
+    inbox.mkdir()
+    nothing = home.ok("test", "pdfs", "--no-run", "--json").json
+    assert nothing["matches"] == {"count": 0, "paths": []}
+    assert "no file matches now" in home.ok("test", "pdfs", "--no-run").err
+    for age, name in enumerate(("new.pdf", "old.pdf", "note.txt", "half.pdf.part")):
+        (inbox / name).write_text("12345")
+        os.utime(inbox / name, (1_700_000_000 - age, 1_700_000_000 - age))
+    tested = home.ok("test", "pdfs", "--sample", "--json").json
+    assert tested["matches"] == {"count": 2, "paths": [str(inbox / "new.pdf"), str(inbox / "old.pdf")]}
+    assert tested["would"]["argv"][-1] == str(inbox / "new.pdf")
+    assert tested["state"] == "succeeded"
+    shown = home.ok("test", "pdfs", "--sample").out
+    assert "2 files match now" in shown
+    assert f"5 {inbox}/new.pdf" in shown
+
+
+def test_test_of_a_batch_takes_them_all(home: Home) -> None:
+    home.config.write_text(
+        home.config.read_text()
+        + '[triggers.pdfs]\nworkflow = "hello"\nfiles = { path = "pdfs", batch = true }\n'
+    )
+    (home.path / "pdfs").mkdir()
+    for name in ("a", "b"):
+        (home.path / "pdfs" / name).write_text("x")
+    event = home.ok("test", "pdfs", "--no-run", "--json").json["would"]["params"]["event"]
+    assert event["raw_payload"]["count"] == 2

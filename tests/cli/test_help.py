@@ -42,6 +42,7 @@ COMMANDS = [
     "replay",
     "once",
     "costs",
+    "quarantine",
     "next",
     "simulate",
     "gaps",
@@ -50,7 +51,20 @@ COMMANDS = [
     "paths",
     "version",
 ]
-HEAVY = ("textual", "aiohttp", "pydantic", "sqlite3", "aiosqlite", "croniter", "watchdog", "rich", "psutil")
+QUARANTINE = [f"quarantine {verb}" for verb in ("list", "show", "replay", "drop")]
+HEAVY = (
+    "cel",
+    "jsonschema",
+    "textual",
+    "aiohttp",
+    "pydantic",
+    "sqlite3",
+    "aiosqlite",
+    "croniter",
+    "watchdog",
+    "rich",
+    "psutil",
+)
 
 
 def test_the_commands_are_exactly_these() -> None:
@@ -64,7 +78,7 @@ def test_help_lists_every_command_and_every_exit_code(bare: Home) -> None:
     assert all(f"{code} {meaning}" in words for code, meaning in exits.MEANINGS.items())
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "state get", "state set"])
+@pytest.mark.parametrize("command", [*COMMANDS, "state get", "state set", *QUARANTINE])
 def test_each_command_explains_itself_with_an_example(bare: Home, command: str) -> None:
     shown = bare.ok(*command.split(), "--help").out
     assert "Example: " in shown

@@ -7,7 +7,9 @@ from typing import Any
 from tests.cli.calling import CONFIG, Home
 from tests.store.raw import beside
 
-NOTHING = dict.fromkeys(("payloads", "runs", "logs", "events", "deliveries", "hashes", "journal", "bytes"), 0)
+NOTHING = dict.fromkeys(
+    ("payloads", "runs", "logs", "events", "deliveries", "hashes", "quarantined", "journal", "bytes"), 0
+)
 AGED = """
 UPDATE deliveries SET received_at = received_at - {us};
 UPDATE events SET created_at = created_at - {us}, settled_at = settled_at - {us};

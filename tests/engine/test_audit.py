@@ -10,6 +10,8 @@ import pytest
 from tests.engine.rig import Rig, claimed, ended, scheduled, spec
 from tests.fakes import failed, succeeded
 from tests.store.raw import beside
+from tocsin.quarantine import Reason, Stray
+from tocsin.registration import Registration
 from tocsin.runs import Outcome, Verdict
 from tocsin.store.audit import CHECKS, audited
 from tocsin.trigger import Overlap
@@ -40,7 +42,16 @@ async def everything(rig: Rig) -> None:
     for delivery in ("a", "b", "a"):
         await rig.accept(last, delivery, given_id=delivery)
         await rig.settle(rig.taken.pop(), succeeded())
+    await quarantined(rig, await rig.add(spec("kept")))
     await rig.disarm(await rig.named("retrying"))
+
+
+async def quarantined(rig: Rig, row: Registration) -> None:
+    """One that was replayed."""
+    stray = Stray(route="r", reason=Reason.FLOOD, registration_id=row.id, body=b"1")
+    await rig.controls.quarantine.replay([await rig.controls.quarantine.keep(stray)], vouched=False)
+    await rig.take()
+    await rig.settle(rig.taken.pop(), succeeded())
 
 
 EVENT = "(SELECT id FROM event_rows WHERE registration = '{}' ORDER BY seq LIMIT 1)"
@@ -53,6 +64,8 @@ FAULTS: Sequence[tuple[str, str]] = [
     ("integrity", "UPDATE events SET count = 0"),
     ("references", "DELETE FROM deliveries WHERE id = (SELECT delivery FROM events WHERE id = {good})"),
     ("lost events", "DELETE FROM events WHERE id = {skipped}"),
+    ("lost replays", "UPDATE quarantine SET events = '[]'"),
+    ("lost replays", "DELETE FROM events WHERE id = (SELECT json_extract(events, '$[0]') FROM quarantine)"),
     ("keys", "DELETE FROM seen WHERE event_id = {good}"),
     ("keys", "UPDATE seen SET registration_id = 'trg_other' WHERE event_id = {good}"),
     ("keys", "UPDATE seen SET generation = 1 WHERE generation = 2"),
@@ -113,7 +126,7 @@ async def test_what_an_engine_leaves_is_whole(open_engine: Rig) -> None:
     await everything(open_engine)
     found = await open_engine.read(audited)
     assert found.ok, found.problems
-    assert (found.events, found.deliveries, found.runs) == (11, 11, 11)
+    assert (found.events, found.deliveries, found.runs) == (12, 12, 12)
     states = set(await open_engine.states())
     assert states == {"succeeded", "failed", "dropped", "claimed", "held", "skipped"}
 

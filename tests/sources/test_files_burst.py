@@ -6,6 +6,8 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.sources.rig import Rig
 
 
@@ -16,7 +18,8 @@ async def fill(folder: Path, count: int) -> None:
     assert await process.wait() == 0
 
 
-async def test_a_burst_is_told_file_by_file_exactly_once(rig: Rig, w: Path) -> None:  # FS-21
+@pytest.mark.case("FS-21")
+async def test_a_burst_is_told_file_by_file_exactly_once(rig: Rig, w: Path) -> None:
     await rig.start(w)
     await fill(w, 2000)
     (w / "after").write_text("x")

@@ -7,12 +7,15 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.sources.rig import Rig
 
 EVERY = ["created", "modified", "moved", "deleted"]
 
 
-async def test_files_in_folders_made_at_once_fire_exactly_once(rig: Rig, w: Path) -> None:  # FS-13
+@pytest.mark.case("FS-13")
+async def test_files_in_folders_made_at_once_fire_exactly_once(rig: Rig, w: Path) -> None:
     src = w.parent / "src"
     src.mkdir()
     for number in range(1, 11):
@@ -28,7 +31,8 @@ async def test_files_in_folders_made_at_once_fire_exactly_once(rig: Rig, w: Path
     assert set(paths.values()) == {1}
 
 
-async def test_a_folder_moved_in_is_walked_and_watched(rig: Rig, w: Path) -> None:  # FS-15
+@pytest.mark.case("FS-15")
+async def test_a_folder_moved_in_is_walked_and_watched(rig: Rig, w: Path) -> None:
     out = w.parent / "out"
     (out / "d").mkdir(parents=True)
     (out / "d/in.txt").write_text("1")
@@ -44,7 +48,8 @@ async def test_a_folder_moved_in_is_walked_and_watched(rig: Rig, w: Path) -> Non
     assert [name for _, name in await rig.quiet(w)] == ["in.txt", "later.txt", "in.txt"]
 
 
-async def test_events_in_a_renamed_folder_carry_its_new_name(rig: Rig, w: Path) -> None:  # FS-17
+@pytest.mark.case("FS-17")
+async def test_events_in_a_renamed_folder_carry_its_new_name(rig: Rig, w: Path) -> None:
     (w / "first").mkdir()
     (w / "first/file").write_text("1")
     await rig.start(w, recursive=True, on=EVERY)
@@ -61,7 +66,8 @@ async def test_events_in_a_renamed_folder_carry_its_new_name(rig: Rig, w: Path) 
     assert rig.made()[1]["path"] == str(w / "second/file")
 
 
-async def test_a_replaced_root_is_watched_anew(rig: Rig, w: Path) -> None:  # FS-19
+@pytest.mark.case("FS-19")
+async def test_a_replaced_root_is_watched_anew(rig: Rig, w: Path) -> None:
     await rig.start(w)
     old = w.rename(w.parent / "w_old")
     w.mkdir()
@@ -73,7 +79,8 @@ async def test_a_replaced_root_is_watched_anew(rig: Rig, w: Path) -> None:  # FS
     assert await rig.quiet(w) == [("created", "new.txt"), ("created", "newer.txt")]
 
 
-async def test_two_triggers_on_one_folder_do_not_disturb_each_other(rig: Rig, w: Path) -> None:  # FS-31
+@pytest.mark.case("FS-31")
+async def test_two_triggers_on_one_folder_do_not_disturb_each_other(rig: Rig, w: Path) -> None:
     (w / "sub").mkdir()
     await rig.start(w, name="one", recursive=True)
     await rig.start(w, name="two", recursive=False)

@@ -123,7 +123,8 @@ def test_the_file_system_under_a_path_is_that_of_the_nearest_mount(monkeypatch: 
     assert [remote_kind(path) for path in ("/srv/nfsx", "/home", "/", "/srv/nfs/local/x")] == [None] * 4
 
 
-async def test_an_overflow_is_told_and_healed_by_looking_at_everything(rig: Rig, w: Path) -> None:  # FS-21
+@pytest.mark.case("FS-21")
+async def test_an_overflow_is_told_and_healed_by_looking_at_everything(rig: Rig, w: Path) -> None:
     await rig.start(w, recursive=True)
     (watch,) = rig.hub._watches.values()
     vars(watch)["dispatch"] = lambda event: None  # hints get lost

@@ -26,7 +26,8 @@ NASTY = [
 ]
 
 
-async def test_nasty_names_come_through_exactly(rig: Rig, w: Path) -> None:  # FS-27
+@pytest.mark.case("FS-27")
+async def test_nasty_names_come_through_exactly(rig: Rig, w: Path) -> None:
     await rig.start(w, match=["*.txt"])
     for name in NASTY:
         (w / name).write_text("x")
@@ -53,7 +54,8 @@ async def test_a_name_that_is_not_utf8_comes_through_in_base64(rig: Rig, w: Path
     assert base64.b64decode(rig.made()[1]["src_path_base64"]) == exact
 
 
-async def test_a_rename_in_case_only_is_one_move(rig: Rig, w: Path) -> None:  # FS-29
+@pytest.mark.case("FS-29")
+async def test_a_rename_in_case_only_is_one_move(rig: Rig, w: Path) -> None:
     (w / "index.js").write_text("x")
     await rig.start(w)
     (w / "index.js").rename(w / "Index.js")
@@ -61,7 +63,8 @@ async def test_a_rename_in_case_only_is_one_move(rig: Rig, w: Path) -> None:  # 
     assert await rig.quiet(w) == [("moved", "Index.js")]
 
 
-async def test_normal_forms_are_not_merged(rig: Rig, w: Path) -> None:  # FS-29
+@pytest.mark.case("FS-29")
+async def test_normal_forms_are_not_merged(rig: Rig, w: Path) -> None:
     await rig.start(w)
     composed, decomposed = "\u00e9.txt", "e\u0301.txt"
     (w / composed).write_text("x")
@@ -70,7 +73,8 @@ async def test_normal_forms_are_not_merged(rig: Rig, w: Path) -> None:  # FS-29
     assert sorted(name for _, name in await rig.quiet(w)) == sorted([composed, decomposed])
 
 
-async def test_metadata_is_no_change_but_a_new_mtime_is(rig: Rig, w: Path) -> None:  # FS-25
+@pytest.mark.case("FS-25")
+async def test_metadata_is_no_change_but_a_new_mtime_is(rig: Rig, w: Path) -> None:
     note = w / "a.txt"
     note.write_text("x")
     await rig.start(w)

@@ -18,7 +18,8 @@ async def writer(script: str, folder: Path) -> None:
     assert await process.wait() == 0
 
 
-async def test_an_atomic_save_is_one_event_on_the_target(rig: Rig, w: Path) -> None:  # FS-01
+@pytest.mark.case("FS-01")
+async def test_an_atomic_save_is_one_event_on_the_target(rig: Rig, w: Path) -> None:
     await rig.start(w, match=["*.tsx"])
     save_atomically(w / "app.tsx", "v1", "app.tsx.tmp")
     assert await rig.events(1) == [("created", "app.tsx")]
@@ -45,7 +46,8 @@ async def test_an_atomic_save_through_any_name_is_one_modification(rig: Rig, w: 
     assert await rig.quiet(w) == [("modified", "a.json")]
 
 
-async def test_vims_way_of_saving_is_one_event_per_save(rig: Rig, w: Path) -> None:  # FS-03
+@pytest.mark.case("FS-03")
+async def test_vims_way_of_saving_is_one_event_per_save(rig: Rig, w: Path) -> None:
     note = w / "c.md"
     note.write_text("0")
     await rig.start(w, match=["*.md"])
@@ -60,8 +62,9 @@ async def test_vims_way_of_saving_is_one_event_per_save(rig: Rig, w: Path) -> No
     assert [made["size"] for made in rig.made()] == [1, 2, 3]
 
 
+@pytest.mark.case("FS-03")
 @pytest.mark.skipif(shutil.which("vim") is None, reason="vim is not installed")
-async def test_the_real_vim(rig: Rig, w: Path) -> None:  # FS-03
+async def test_the_real_vim(rig: Rig, w: Path) -> None:
     note = w / "c.md"
     note.write_text("0\n")
     await rig.start(w, settle_ms=500)
@@ -71,7 +74,8 @@ async def test_the_real_vim(rig: Rig, w: Path) -> None:  # FS-03
     assert await rig.quiet(w) == [("modified", "c.md")] * 2
 
 
-async def test_a_download_fires_when_it_is_complete(rig: Rig, w: Path) -> None:  # FS-05
+@pytest.mark.case("FS-05")
+async def test_a_download_fires_when_it_is_complete(rig: Rig, w: Path) -> None:
     await rig.start(w, match=["*.zip"], settle_ms=500)
     part = "for i in 1 2 3 4 5 6 7 8; do head -c 65536 /dev/zero >> lib.zip.part; sleep 0.06; done"
     await writer(f": > lib.zip; {part}; mv lib.zip.part lib.zip", w)
@@ -80,16 +84,16 @@ async def test_a_download_fires_when_it_is_complete(rig: Rig, w: Path) -> None: 
     assert rig.made()[0]["size"] == 8 * 65536
 
 
-async def test_patterns_are_anchored_case_sensitive_and_spare_hidden_names(
-    rig: Rig, w: Path
-) -> None:  # FS-07
+@pytest.mark.case("FS-07")
+async def test_patterns_are_anchored_case_sensitive_and_spare_hidden_names(rig: Rig, w: Path) -> None:
     await rig.start(w, match=["*.mkv"])
     for name in ("film.mkv.part", "film.mkv", "FILM.MKV", ".mkv"):
         (w / name).write_text("x")
     assert await rig.quiet(w, ".mkv") == [("created", "film.mkv")]
 
 
-async def test_a_preallocated_file_settles_after_its_last_write(rig: Rig, w: Path) -> None:  # FS-09
+@pytest.mark.case("FS-09")
+async def test_a_preallocated_file_settles_after_its_last_write(rig: Rig, w: Path) -> None:
     await rig.start(w, settle_ms=1000)
     fill = "dd if=/dev/urandom of=big bs=65536 count=1 seek=$i conv=notrunc 2>/dev/null; sleep 0.05"
     await writer(
@@ -102,7 +106,8 @@ async def test_a_preallocated_file_settles_after_its_last_write(rig: Rig, w: Pat
     assert (mark.size, mark.mtime_ns) == (1 << 20, found.st_mtime_ns)
 
 
-async def test_a_burst_of_writes_ends_with_the_last_one(rig: Rig, w: Path) -> None:  # FS-11
+@pytest.mark.case("FS-11")
+async def test_a_burst_of_writes_ends_with_the_last_one(rig: Rig, w: Path) -> None:
     await rig.start(w, settle_ms=500)
     await writer("for i in 1 2 3 4; do echo $i > f; sleep 0.03; done; echo final > f", w)
     await rig.events(1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.sources.rig import DEADLINE, Killed, Rig
 from tocsin.notices import SourceRecovered
 
@@ -103,7 +105,8 @@ async def test_a_second_root_added_later_starts_silently(rig: Rig, w: Path) -> N
     assert await rig.quiet(w) == [("created", "missed.txt")]
 
 
-async def test_a_failed_recording_loses_nothing_and_doubles_nothing(rig: Rig, w: Path) -> None:  # FS-23
+@pytest.mark.case("FS-23")
+async def test_a_failed_recording_loses_nothing_and_doubles_nothing(rig: Rig, w: Path) -> None:
     await rig.start(w)
     rig.bookmarks.fail_next = RuntimeError("database is locked")
     (w / "a.txt").write_text("x")

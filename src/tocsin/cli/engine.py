@@ -122,7 +122,6 @@ def status(context: typer.Context, as_json: JsonFlag = False) -> None:
     found: dict[str, Any] = {
         "engine": engine_document(engine),
         **(read_if_any(session, counts) or NO_COUNTS),
-        "quarantine": 0,  # nothing can be quarantined yet; scripts look for the key
         "config": config_document(session, engine),
     }
     if as_json:
@@ -143,7 +142,7 @@ def engine_document(engine: Holder | None) -> dict[str, Json]:
 
 def counts(tx: Tx) -> dict[str, Json]:
     """How many triggers and events there are, of each sort."""
-    from tocsin.store import events, registrations
+    from tocsin.store import events, quarantine, registrations
 
     rows, moment = registrations.present(tx), now()
     enabled = sum(row.enabled for row in rows)
@@ -156,12 +155,14 @@ def counts(tx: Tx) -> dict[str, Json]:
             "failing": failing,
         },
         "events": dict.fromkeys(map(str, State), 0) | events.states(tx),
+        "quarantine": quarantine.waiting(tx),
     }
 
 
 NO_COUNTS: Final[dict[str, Json]] = {
     "registrations": dict.fromkeys(("total", "enabled", "disabled", "failing"), 0),
     "events": dict.fromkeys(map(str, State), 0),
+    "quarantine": 0,
 }
 
 
@@ -199,6 +200,7 @@ def show_status(found: dict[str, Any]) -> None:
             ("since", engine["started_at"]),
             ("triggers", spelled(found["registrations"])),
             ("events", spelled({state: n for state, n in found["events"].items() if n}) or "none"),
+            ("quarantine", f"{found['quarantine']} waiting" if found["quarantine"] else None),
             ("config", f"{config['path']}: ok" if config["ok"] else str(config["error"])),
         ]
     )

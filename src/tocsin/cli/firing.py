@@ -185,8 +185,21 @@ def try_out(
     raise typer.Exit(exits.FAILED if tested["state"] == State.FAILED else exits.OK)
 
 
+def show_matches(found: dict[str, Any] | None) -> None:
+    """The files that match, if it is about files."""
+    if found is None:
+        return
+    if not found["count"]:
+        render.say("no file matches now; tested with a made-up one")
+        return
+    render.line("1 file matches now" if found["count"] == 1 else f"{found['count']} files match now")
+    for path in found["paths"]:
+        render.line(f"  {path}")
+
+
 def show_test(session: Session, tested: dict[str, Any]) -> None:
-    """The command as it was started, how it ended, and what it printed."""
+    """What a folder holds for it, the command as it was started, how it ended, and what it printed."""
+    show_matches(tested.get("matches"))
     if tested["would"] is not None:
         render.facts([("command", shlex.join(tested["would"]["argv"]))])
     show(tested, as_json=False)

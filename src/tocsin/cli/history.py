@@ -151,6 +151,8 @@ def trace_of(
     steps += [(entry.at, entry.what, entry.reason or "") for entry in entries]
     if row.settled_at is not None:
         steps.append((row.settled_at, str(row.state), row.reason or ""))
+    if arrived.envelope.get("schema_status") == "valid":
+        steps.append((row.created_at, "fits its schema", ""))
     if arrived.pruned_at is not None:
         steps.append((arrived.pruned_at, "payload given up", "retention.payloads"))
     steps.sort(key=lambda step: step[0])

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 from tocsin.cli.session import Session
 from tocsin.errors import Ambiguous, NotFound, TocsinError
 from tocsin.event import Event
-from tocsin.identity import EVENT, RUN
+from tocsin.identity import EVENT, QUARANTINE, RUN
+from tocsin.quarantine import Kept
 from tocsin.registration import Registration
 from tocsin.runs import Run
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tocsin.store.connection import Tx
 
 T = TypeVar("T")
-Row = TypeVar("Row", Event, Run)
+Row = TypeVar("Row", Event, Run, Kept)
 
 
 class NothingYet(TocsinError):
@@ -82,6 +83,13 @@ def event_called(tx: Tx, text: str) -> Event:
     from tocsin.store import events
 
     return only(events.by_prefix(tx, whole(text, EVENT)), "event", text)
+
+
+def quarantined_called(tx: Tx, text: str) -> Kept:
+    """The one quarantined delivery of that id or beginning of one. Raises NotFound, Ambiguous."""
+    from tocsin.store import quarantine
+
+    return only(quarantine.by_prefix(tx, whole(text, QUARANTINE)), "quarantined delivery", text)
 
 
 def run_called(tx: Tx, text: str) -> Run:

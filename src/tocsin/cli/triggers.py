@@ -190,6 +190,8 @@ def details(row: Registration, moment: datetime) -> Iterator[tuple[str, str | No
     yield "expires", both(spec.expires_at, moment, tz)
     yield "overlap", spec.overlap
     yield "serialize", spec.serialize_key
+    yield "filter", spec.filter
+    yield "schema", None if spec.schema is None else "a JSON Schema (kept with the trigger)"
     yield "tags", ", ".join(spec.tags) or None
     yield "config", render.json_text(dict(spec.config), indent=None) if spec.config else None
     yield "greatest id", greatest_id(row)

@@ -7,6 +7,7 @@ schema files that triggers name.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +60,13 @@ def engine_settings(raw: Mapping[str, Any], *, system_tz: str) -> tuple[EngineSe
 
 
 def _retention(table: RetentionTable) -> Retention:
-    return Retention(payloads=table.payloads, events=table.events, runs=table.runs, dedupe=table.dedupe)
+    return Retention(
+        payloads=table.payloads,
+        events=table.events,
+        runs=table.runs,
+        dedupe=table.dedupe,
+        quarantine=table.quarantine,
+    )
 
 
 def default_keys(raw: Mapping[str, Any], base: Path) -> tuple[dict[str, Any], list[Fault]]:
@@ -98,6 +105,7 @@ def _workflow(name: str, table: WorkflowTable, base: Path) -> Workflow:
         inputs=tuple(table.inputs),
         outputs=tuple(table.outputs),
         permanent_exit_codes=tuple(table.permanent_exit_codes),
+        writes=tuple(_pattern(line, table.cwd, base) for line in table.writes),
     )
 
 
@@ -109,6 +117,13 @@ def source(name: str, raw: Mapping[str, Any], base: Path) -> tuple[SourceSpec | 
     if table.files is not None:
         found += pattern_faults(table.files)
     return None if found else source_spec(name, table, base), found
+
+
+def _pattern(line: str, cwd: str | None, base: Path) -> str:
+    """A pattern of `writes` from the root on; relative to the folder that the command starts in."""
+    start = base if cwd is None else Path(absolute(cwd, base))
+    text = absolute(os.path.expanduser(line), start)  # noqa: PTH111 - a pattern is no path
+    return f"{text}/" if line.endswith("/") else text
 
 
 def trigger(

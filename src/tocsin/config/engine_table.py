@@ -28,6 +28,9 @@ class RetentionTable(Table):
     dedupe: SomeDuration = Field(
         default=timedelta(days=90), description="The id of a delivery, after it was last seen."
     )
+    quarantine: SomeDuration = Field(
+        default=timedelta(days=30), description="What could not be verified, attributed or taken."
+    )
 
 
 class EngineTable(Table):

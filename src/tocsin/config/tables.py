@@ -78,6 +78,11 @@ class WorkflowOptions(Table):
         description="The keys the command writes to $TOCSIN_OUTPUT; `state` makes its triggers queue.",
         examples=[["state"]],
     )
+    writes: list[SomeText] = Field(
+        default=[],
+        description="Patterns (gitignore style) of files that it writes: its own triggers ignore them.",
+        examples=[["/srv/scans/**"]],
+    )
     permanent_exit_codes: list[Annotated[int, Field(ge=1, le=255)]] = Field(
         default=[], description="Exit codes that no other attempt would help.", examples=[[65]]
     )

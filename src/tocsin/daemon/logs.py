@@ -152,6 +152,7 @@ def given_up(notice: notices.HistoryGivenUp) -> tuple[int, str]:
         "events": notice.events,
         "deliveries": notice.deliveries,
         "hashes": notice.hashes,
+        "quarantined deliveries": notice.quarantined,
         "journal rows": notice.journal,
     }
     told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)

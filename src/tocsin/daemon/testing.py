@@ -6,6 +6,7 @@ budget is touched. What remains is one row in `runs`, marked as a test, and its 
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Final
 
 from tocsin.config.paths import make_private
 from tocsin.daemon.lock import new_holder
+from tocsin.daemon.matching import Matches, matches, sample
 from tocsin.daemon.samples import SAMPLES
 from tocsin.daemon.wiring import Core, open_core
 from tocsin.engine.choosing import named, payload_of
@@ -52,7 +54,9 @@ async def test_run(paths: Paths, wish: TestWish, *, environ: Mapping[str, str]) 
     make_private(paths)
     async with open_core(paths, owner=new_holder("fire").owner, environ=environ) as core:
         registration, workflow, version = await subject(core, wish.name)
-        found = await core.store.read(lambda tx: arrived(tx, registration, wish))
+        there = None if given(wish) else await asyncio.to_thread(matches, registration.spec)
+        found = await core.store.read(lambda tx: arrived(tx, registration, wish, there))
+        more = {} if there is None else {"matches": there.document()}
         run_id = new_id(RUN, core.clock.now())
         with tempfile.TemporaryDirectory(prefix="tocsin-test-") as folder:
             log = paths.logs / f"{run_id}.log"
@@ -61,11 +65,11 @@ async def test_run(paths: Paths, wish: TestWish, *, environ: Mapping[str, str]) 
             )
             runner = CommandRunner(environ)
             if not wish.run:
-                return {**document(None, None), "would": would(runner, request)}
+                return {**document(None, None), "would": would(runner, request), **more}
             began = core.clock.now()
             outcome = await outcome_of(runner, request)
             await record(core, registration, request, outcome, run_id, began)
-            return {**document(run_id, outcome), "would": would_or_none(runner, request)}
+            return {**document(run_id, outcome), "would": would_or_none(runner, request), **more}
 
 
 async def subject(core: Core, name: str) -> tuple[Registration, Workflow, int]:
@@ -94,13 +98,20 @@ async def subject(core: Core, name: str) -> tuple[Registration, Workflow, int]:
     return registration, workflow, registration.workflow_version
 
 
-def arrived(tx: Tx, registration: Registration, wish: TestWish) -> dict[str, Json]:
+def given(wish: TestWish) -> bool:
+    """Whether it says what to test with."""
+    return wish.payload is not None or wish.event_id is not None
+
+
+def arrived(tx: Tx, registration: Registration, wish: TestWish, there: Matches | None) -> dict[str, Json]:
     """The envelope to test with. Raises NotFound for an unknown event, Refused for one without a payload."""
     if wish.event_id is not None:
         if events.by_id(tx, wish.event_id) is None:
             raise NotFound(thing="event", name=wish.event_id)
         return dict(payload_of(tx, wish.event_id).envelope)
-    payload = SAMPLES[registration.spec.component] if wish.payload is None else wish.payload
+    payload = wish.payload
+    if payload is None:
+        payload = sample(registration.spec, there) or SAMPLES[registration.spec.component]
     return envelope(by_hand(registration, payload, "test", None, FROZEN), FROZEN)
 
 

@@ -45,9 +45,10 @@ def admit(
 ) -> Answer | Mismatch:
     """Take one occurrence through all steps. Accepted events are pending or held; the caller claims.
 
-    batch: shared with the other occurrences of this transaction, if there are any.
+    batch: shared with the other occurrences of this transaction, if there are any; without it, what is
+    to be judged is judged here.
     """
-    batch = batch or Batch()
+    batch = batch or Batch(at_once=now)
     registration = registrations.by_id(tx, occurrence.registration_id)
     mismatch = compare(registration, occurrence)
     if mismatch is not None or registration is None:

@@ -10,16 +10,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from tocsin.engine import own_writes
 from tocsin.engine.accept import with_run
 from tocsin.engine.admission import admit
 from tocsin.engine.binding import Mismatch
 from tocsin.engine.claims import Claims
 from tocsin.engine.judging import Batch, write_judged
-from tocsin.event import Accepted, Answer, Declined, Occurrence
+from tocsin.event import Accepted, Answer, Declined, Filtered, Occurrence
 from tocsin.instants import rfc3339
-from tocsin.registration import DRIFTED, PAUSED
+from tocsin.registration import DRIFTED, PAUSED, Registration
 from tocsin.seams import Announce, Clock, FileMark
-from tocsin.store import installations
+from tocsin.store import installations, registrations, workflows
 from tocsin.store.connection import Store, Tx
 
 HALTS: Final = frozenset({PAUSED, DRIFTED})  # as `Registration.halt` says them
@@ -102,13 +103,33 @@ class StoredBookmarks:
         occurrences: Sequence[Occurrence],
         now: datetime,
     ) -> Sequence[Answer | Mismatch]:
-        answers = [admit(tx, one, now=now, announce=self._announce, batch=batch) for one in occurrences]
+        answers = [self._take(tx, batch, occurrence, now) for occurrence in occurrences]
         if not any(isinstance(answer, Mismatch) or is_for_later(answer) for answer in answers):
             installations.put_marks(tx, installation_id, marks)
             installations.settle(tx, installation_id, [mark.path for mark in marks])
         batch.require()
         taken = [(claim.event.id, claim.ref.run_id) for claim in self._claims.take(tx, now)]
         return [with_run(answer, taken) if isinstance(answer, Accepted) else answer for answer in answers]
+
+    def _take(self, tx: Tx, batch: Batch, occurrence: Occurrence, now: datetime) -> Answer | Mismatch:
+        """Accept it, unless its own trigger's workflow wrote it; a loop of undeclared writes is ended."""
+        registration = registrations.by_id(tx, occurrence.registration_id)
+        if registration is None:
+            return admit(tx, occurrence, now=now, announce=self._announce, batch=batch)
+        left = own_writes.without_own(occurrence, writes_of(tx, registration))
+        if left is None:
+            own_writes.note_own(tx, registration, occurrence, now)
+            return Filtered()
+        answer = admit(tx, left, now=now, announce=self._announce, batch=batch)
+        if isinstance(answer, Accepted):
+            own_writes.guard(tx, registration, left, answer.event_id, now=now, announce=self._announce)
+        return answer
+
+
+def writes_of(tx: Tx, registration: Registration) -> tuple[str, ...]:
+    """What its workflow writes."""
+    found = workflows.by_name(tx, registration.spec.workflow)
+    return () if found is None else found[0].writes
 
 
 def is_for_later(answer: Answer | Mismatch) -> bool:

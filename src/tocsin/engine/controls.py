@@ -89,7 +89,9 @@ class Controls:
         self.keeper = keeper
         self.states = TriggerStates(store=store, clock=clock)
         self.rebinding = Rebinding(store=store, clock=clock, changed=lambda: changed(None))
-        self.quarantine = Quarantine(store=store, clock=clock, announce=announce)
+        self.quarantine = Quarantine(
+            store=store, clock=clock, announce=announce, changed=lambda: changed(None)
+        )
         self.once = Once(store=store, clock=clock)
         self.second_thoughts = SecondThoughts(
             store=store, clock=clock, announce=announce, changed=lambda: changed(None)

@@ -86,7 +86,7 @@ class Lifecycle:
         return TICK_S
 
     def _fed(self, tx: Tx) -> dict[str, list[Registration]]:
-        """By installation: the active rows that it feeds, but for idle ones and those that wait for `rebind`."""
+        """By installation: the active rows that it feeds, but for the idle and those that await `rebind`."""
         fed: dict[str, list[Registration]] = {}
         for component in self._factories:
             for row in registrations.active(tx, component):

@@ -31,6 +31,7 @@ EVERY: Final = timedelta(hours=1)  # "14d" means 14 days and at most an hour
 BATCH: Final = 500  # rows: some 10 ms of the writer
 PAYLOADS: Final = 100  # at once: a payload may be 4 MiB
 BATCHES: Final = 200  # for who waits: some seconds, on a slow disk less than the minute a client waits
+COUNTED: Final = ("payloads", "runs", "events", "deliveries", "hashes", "quarantined")
 LAST: Final = "retention"  # the fact that holds the last report
 
 
@@ -151,7 +152,7 @@ class Work:
     async def _note(self, gone: Gone) -> None:
         self._spend()
         removed = await asyncio.to_thread(remove_logs, gone.logs)
-        more = {name: getattr(gone, name) for name in ("payloads", "runs", "events", "deliveries", "hashes")}
+        more = {name: getattr(gone, name) for name in COUNTED}
         self._add(**more, journal=gone.journal, logs=removed.files, bytes=removed.bytes)
 
     async def sweep_logs(self, logs: Path) -> None:
@@ -198,6 +199,12 @@ def _stages(kept: Retention, now: datetime) -> Iterator[Stage]:
     yield Stage(cutoff=now - kept.runs, find=retention.old_runs, give_up=retention.drop_runs)
     yield Stage(cutoff=now - kept.events, find=retention.old_events, give_up=retention.drop_events)
     yield Stage(cutoff=now - kept.dedupe, find=retention.old_hashes, give_up=retention.drop_hashes)
+    yield Stage(
+        cutoff=now - kept.quarantine,
+        find=retention.old_strays,
+        give_up=retention.drop_strays,
+        limit=PAYLOADS,
+    )
     yield Stage(cutoff=now - kept.events, find=retention.old_entries, give_up=retention.drop_entries)
 
 

@@ -16,6 +16,7 @@ from tocsin.engine.arguments import Arguments, event_ids, flag, instant, names, 
 from tocsin.engine.configuring import Applied
 from tocsin.engine.controls import Controls
 from tocsin.engine.once_verbs import once_begin, once_end, once_give_up
+from tocsin.engine.quarantine_verbs import quarantine_drop, quarantine_rehearse, quarantine_replay
 from tocsin.errors import BadRequest, ConfigInvalid, Problem, Refused, TocsinError
 from tocsin.event import Cause, Event
 from tocsin.settings import MIB
@@ -137,7 +138,7 @@ async def replay(controls: Controls, arguments: Arguments) -> Json:
 
 
 async def gc(controls: Controls, _arguments: Arguments) -> Json:
-    """-> payloads, runs, logs, events, deliveries, hashes, journal, bytes; more: whether to ask again."""
+    """-> payloads, runs, logs, events, deliveries, hashes, quarantined, journal, bytes; more: ask again?"""
     loaded = controls.configuring.load()  # a file with mistakes says nothing about it
     kept = loaded.configuration.engine.retention
     report, more = await controls.keeper.collect_some(kept)
@@ -164,6 +165,9 @@ VERBS: Final[Mapping[str, Verb]] = {
     "once_begin": once_begin,
     "once_end": once_end,
     "once_give_up": once_give_up,
+    "quarantine_replay": quarantine_replay,
+    "quarantine_rehearse": quarantine_rehearse,
+    "quarantine_drop": quarantine_drop,
     "gc": gc,
 }
 

@@ -143,6 +143,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "integrity": integrity,
     "references": references,
     "lost events": lambda tx: pairs(tx.all("audit.lost_events")),
+    "lost replays": lambda tx: pairs(tx.all("audit.lost_replays")),
     "keys": keys,
     "repeated": repeated,
     "unlike delivery": lambda tx: pairs(tx.all("audit.unlike_delivery")),

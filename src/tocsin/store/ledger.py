@@ -57,6 +57,11 @@ def touch(tx: Tx, hash_: str, now: datetime) -> None:
     tx.run("seen.touch", hash=hash_, now=microseconds(now))
 
 
+def forget_filtered(tx: Tx, hash_: str) -> None:
+    """What was turned away counts as never seen: a person wants it after all."""
+    tx.run("seen.forget_filtered", hash=hash_)
+
+
 def renew(tx: Tx, hash_: str, *, event_id: str, generation: int, now: datetime) -> None:
     """A hash that was forgotten counts as new once more."""
     tx.run("seen.renew", hash=hash_, event_id=event_id, generation=generation, now=microseconds(now))

@@ -48,6 +48,7 @@ class Gone:
     events: int = 0
     deliveries: int = 0
     hashes: int = 0
+    quarantined: int = 0
     journal: int = 0
     logs: Sequence[str] = ()
 
@@ -122,6 +123,16 @@ def old_hashes(tx: Tx, due: Due) -> Found:
 def drop_hashes(tx: Tx, keys: Sequence[int | str], cutoff: datetime, _now: datetime) -> Gone:
     """What they stand for counts as new again."""
     return Gone(hashes=tx.run("retention.drop_hashes", keys=json.dumps(keys), cutoff=microseconds(cutoff)))
+
+
+def old_strays(tx: Tx, due: Due) -> Found:
+    """What was quarantined before the cutoff."""
+    return by_age(tx.all("retention.old_strays", **parameters(due)), due)
+
+
+def drop_strays(tx: Tx, keys: Sequence[int | str], _cutoff: datetime, _now: datetime) -> Gone:
+    """They go, whatever was decided about them."""
+    return Gone(quarantined=tx.run("retention.drop_strays", keys=json.dumps(keys)))
 
 
 def old_entries(tx: Tx, due: Due) -> Found:

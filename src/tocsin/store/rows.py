@@ -132,5 +132,6 @@ def workflow_of(row: Row) -> Workflow:
         max_concurrent=spec["max_concurrent"],
         inputs=tuple(spec["inputs"]),
         outputs=tuple(spec["outputs"]),
+        writes=tuple(spec.get("writes", ())),
         permanent_exit_codes=tuple(spec["permanent_exit_codes"]),
     )

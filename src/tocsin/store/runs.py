@@ -80,6 +80,12 @@ def by_prefix(tx: Tx, prefix: str) -> list[Run]:
     return [run_of(row) for row in tx.all("runs.by_prefix", prefix=prefix, beyond=prefix + HIGHEST)]
 
 
+def under_way_at(tx: Tx, registration_id: str, at: datetime) -> list[Run]:
+    """Runs of a trigger at this instant, two at most."""
+    rows = tx.all("runs.under_way_at", registration_id=registration_id, at=microseconds(at))
+    return [run_of(row) for row in rows]
+
+
 def of_event(tx: Tx, event_id: str) -> list[Run]:
     """An event's runs, first attempt first."""
     return [run_of(row) for row in tx.all("runs.of_event", event_id=event_id)]

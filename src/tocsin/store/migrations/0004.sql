@@ -63,6 +63,9 @@ CREATE TABLE quarantine (
 CREATE INDEX quarantine_reason ON quarantine (reason, installation_id, state, stored);
 CREATE INDEX quarantine_age ON quarantine (received_at);
 CREATE INDEX quarantine_delivery ON quarantine (registration_id, delivery_id) WHERE state = 'waiting';
+-- The run of its own trigger during which an event's file changed, and when.
+ALTER TABLE events ADD COLUMN suspect_run TEXT;
+ALTER TABLE events ADD COLUMN changed_at INTEGER;
 
 DROP VIEW registration_rows;
 CREATE VIEW registration_rows AS

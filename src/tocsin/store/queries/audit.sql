@@ -17,6 +17,13 @@ SELECT hash AS id, 'accepted as ' || coalesce(event_id, 'nothing') || ', which i
 WHERE verdict = 'accepted' AND NOT EXISTS (SELECT 1 FROM events WHERE events.id = seen.event_id)
   AND first_seen_at >= coalesce((SELECT json_extract(value, '$.events') FROM meta WHERE key = 'horizons'), 0);
 
+-- name: audit.lost_replays
+-- Quarantined deliveries whose event is gone, though no retention can have taken it: its id begins with its time.
+SELECT quarantine.id, 'replayed as ' || coalesce(made.value, 'nothing') || ', which is not there' AS detail
+FROM quarantine LEFT JOIN json_each(quarantine.events) AS made
+WHERE quarantine.state = 'replayed' AND NOT EXISTS (SELECT 1 FROM events WHERE events.id = made.value)
+  AND (made.value IS NULL OR substr(made.value, 5, 12) >= printf('%012x', coalesce((SELECT json_extract(value, '$.events') FROM meta WHERE key = 'horizons'), 0) / 1000));
+
 -- name: audit.unkeyed
 -- Events whose key is no hash in the ledger; those of a later generation are looked at more closely.
 SELECT id, registration_id, kind, delivery_id, idempotency_key FROM events

@@ -97,6 +97,10 @@ VALUES (:hash, :registration_id, :event_id, :verdict, :now, :now);
 -- Seen again.
 UPDATE seen SET last_seen_at = :now WHERE hash = :hash;
 
+-- name: seen.forget_filtered
+-- A hash that a filter turned away counts as never seen.
+DELETE FROM seen WHERE hash = :hash AND verdict = 'filtered' AND event_id IS NULL;
+
 -- name: seen.renew
 -- A forgotten id counts as new once more.
 UPDATE seen SET event_id = :event_id, verdict = 'accepted', generation = :generation, last_seen_at = :now
@@ -123,6 +127,14 @@ UPDATE seen SET turn = recent.turn FROM (
     SELECT hash, last_seen_at, turn FROM seen WHERE registration_id = :registration_id
     ORDER BY last_seen_at DESC, turn DESC, hash DESC LIMIT :limit)) AS recent
 WHERE seen.hash = recent.hash;
+
+-- name: suspects.put
+-- An event that its trigger's own run may have brought about.
+UPDATE events SET suspect_run = :run_id, changed_at = :changed_at WHERE id = :event_id;
+
+-- name: suspects.of_event
+-- The run that is suspected of an event.
+SELECT suspect_run, changed_at FROM events WHERE id = :event_id;
 
 -- name: files.of_installation
 -- Every path of an installation.

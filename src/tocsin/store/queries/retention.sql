@@ -58,6 +58,15 @@ ORDER BY last_seen_at LIMIT :limit;
 -- Removes them, unless they were seen meanwhile.
 DELETE FROM seen WHERE hash IN (SELECT value FROM json_each(:keys)) AND last_seen_at < :cutoff;
 
+-- name: retention.old_strays
+-- What has been quarantined for long enough, the longest there first.
+SELECT seq AS key, received_at AS place FROM quarantine
+WHERE received_at < :cutoff AND received_at >= :after ORDER BY received_at LIMIT :limit;
+
+-- name: retention.drop_strays
+-- Removes them.
+DELETE FROM quarantine WHERE seq IN (SELECT value FROM json_each(:keys));
+
 -- name: retention.old_entries
 -- The next journal rows, but the last one; not due: what tells of a present event, or why a trigger is off or paused.
 SELECT seq AS key, seq AS place, at BETWEEN :cutoff AND :now AS young,

@@ -42,6 +42,14 @@ ORDER BY seq DESC LIMIT :limit;
 SELECT started_at FROM runs INDEXED BY runs_registration
 WHERE registration_id = :registration_id AND test = 0 ORDER BY seq DESC LIMIT 1 OFFSET :offset;
 
+-- name: runs.under_way_at
+-- A trigger's runs at an instant, of its last hundred; two at most, for one is an answer. The kernel's clock for files
+-- lags by a tick.
+SELECT * FROM (
+  SELECT * FROM run_rows WHERE registration_id = :registration_id AND test = 0 ORDER BY seq DESC LIMIT 100)
+WHERE started_at <= :at + 20000 AND (finished_at IS NULL OR finished_at >= :at) AND state <> 'lost'
+ORDER BY seq DESC LIMIT 2;
+
 -- name: runs.running
 -- Runs without an end.
 SELECT * FROM run_rows WHERE state = 'running' ORDER BY seq;

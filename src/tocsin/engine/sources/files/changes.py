@@ -19,6 +19,7 @@ class Change:
 
     stamp: the last known one when the path was deleted. src: where a moved file was. marks: what
     has to be remembered with it, the path's own first. silent: it is only to be remembered.
+    changed_ns: when the file itself last changed, since the epoch; None where nobody can tell.
     """
 
     kind: EventKind
@@ -27,6 +28,7 @@ class Change:
     src: bytes | None = None
     marks: tuple[FileMark, ...]
     silent: bool = False
+    changed_ns: int | None = None
 
     @property
     def generation(self) -> int:

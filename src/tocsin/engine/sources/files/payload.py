@@ -30,6 +30,7 @@ def occurrence(registration: Registration, change: Change, now: datetime) -> Occ
         kind=Kind.FILE,
         delivery_id=delivery_id(change.path, change.generation),
         occurred_at=now,
+        changed_at=changed_at([change], now),
         event_type=change.kind,
         payload=payload(change),
     )
@@ -46,9 +47,17 @@ def batch_of(
         kind=Kind.FILE,
         delivery_id=f"batch:{sequence}",
         occurred_at=now,
+        changed_at=changed_at(changes, now),
         event_type="batch",
         payload={"files": [payload(change) for change in changes], "count": len(changes)},
     )
+
+
+def changed_at(changes: Sequence[Change], now: datetime) -> datetime | None:
+    """When the last of them changed; None when none can tell, or when a clock is wrong."""
+    known = [change.changed_ns for change in changes if change.changed_ns is not None]
+    at = EPOCH + timedelta(microseconds=max(known) // 1000) if known else None
+    return at if at is not None and at <= now else None
 
 
 def delivery_id(path: bytes, generation: int) -> str:

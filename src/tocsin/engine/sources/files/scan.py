@@ -79,6 +79,15 @@ def look(path: bytes) -> Stamp | None:
     return _stamp(found) if stat.S_ISREG(found.st_mode) else None
 
 
+def changed_ns(path: bytes) -> int | None:
+    """When the file's bytes, name or attributes last changed, since the epoch; None when nobody can tell."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns if os.name == "nt" else found.st_ctime_ns  # there st_ctime is the creation
+
+
 def download_under_way(path: bytes) -> bool:
     """Whether a partial file stands beside it: a browser then keeps the final name empty meanwhile."""
     return any(os.path.lexists(path + ending) for ending in BUSY_ENDINGS)

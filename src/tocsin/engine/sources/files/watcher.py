@@ -7,7 +7,7 @@ finds and speaks to the rest of the engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tocsin.engine.sources.files.changes import Change, Snapshot, plan
 from tocsin.engine.sources.files.contents import Moving, compared
@@ -15,7 +15,15 @@ from tocsin.engine.sources.files.hints import Hints
 from tocsin.engine.sources.files.moves import Moves
 from tocsin.engine.sources.files.props import FilesProps
 from tocsin.engine.sources.files.root import Root
-from tocsin.engine.sources.files.scan import Seen, Survey, differences, download_under_way, look, survey
+from tocsin.engine.sources.files.scan import (
+    Seen,
+    Survey,
+    changed_ns,
+    differences,
+    download_under_way,
+    look,
+    survey,
+)
 from tocsin.engine.sources.files.scope import Scope
 from tocsin.engine.sources.files.settling import Settled, Settling, Stamp
 
@@ -152,6 +160,7 @@ class Watcher:
             self._moves.forget(path)
         if self._by_content:
             changes = self._compared(changes)
+        changes = [replace(change, changed_ns=changed_ns(change.path)) for change in changes]
         return Harvest(changes=changes, settled=list(settled.stamps), given_up=settled.given_up)
 
     def _compared(self, changes: Iterable[Change]) -> list[Change]:
