@@ -64,6 +64,14 @@ class BadRequest(TocsinError):
     """What was asked for cannot be understood; the text says what was seen and wanted."""
 
 
+class SignatureRejected(TocsinError):
+    """Nobody who knows the secret vouches for a delivery. code: `bad_signature` or `stale_timestamp`."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 class LockHeld(TocsinError):
     """Another engine holds this home's lock."""
 

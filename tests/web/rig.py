@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,18 +17,25 @@ from tocsin.engine.claims import Claims
 from tocsin.engine.controls import Controls
 from tocsin.engine.retention import Keeper
 from tocsin.engine.secret_store import FileSecrets
-from tocsin.event import Answer, Event, Occurrence
+from tocsin.errors import Refused
+from tocsin.event import Answer, Event, Limited, Occurrence
+from tocsin.quarantine import Kept
+from tocsin.ratelimit import Rate
 from tocsin.registration import RowOrigin
-from tocsin.seams import Accept
 from tocsin.settings import MIB, EngineSettings, Workflow
-from tocsin.store import events, ledger, registrations, workflows
+from tocsin.store import events, ledger, quarantine, registrations, workflows
 from tocsin.store.connection import Store, Tx, open_store
 from tocsin.trigger import Json, Kind, Overlap, TriggerSpec
 from tocsin.web.app import Limits, WebContext
+from tocsin.web.context import Door
 from tocsin.web.serve import Server
 
 API_TOKEN = "the-token-of-the-api"
 DEADLINE_S = 10.0  # for what takes milliseconds
+PROPS = (
+    *("mode", "auth", "scheme", "secrets", "events", "body_limit", "rate"),
+    *("provider", "connections", "normalize"),
+)
 JSON = {"Content-Type": "application/json"}
 
 
@@ -49,7 +56,7 @@ class Reply:
 
 @dataclass(kw_only=True)
 class Rig:
-    """What a test holds of the engine and its server."""
+    """What a test holds of the engine and its server. values: what secret references stand for."""
 
     home: Path
     store: Store
@@ -59,6 +66,7 @@ class Rig:
     controls: Controls
     is_accepting: bool = True
     stops: list[bool] = field(default_factory=list)
+    values: dict[str, str] = field(default_factory=dict)
     url: str | None = None
 
     @property
@@ -71,16 +79,41 @@ class Rig:
         return self.home / "run" / "tocsin.sock"
 
     async def hook(self, name: str = "hook", **changes: Any) -> str:
-        """A webhook trigger's path. changes: props (body_limit, dedupe) and fields of the spec."""
-        spec = webhook_spec(name, changes)
+        """A webhook trigger's path. changes: props (`PROPS`, dedupe) and fields of the spec."""
+        id_ = await self.add(webhook_spec(name, changes))
+        return f"/api/triggers/{self.secrets.get(secret_name(id_))}"
+
+    async def instance(self, source: str = "partner", *names: str, **changes: Any) -> str:
+        """The path of a source that feeds triggers of these names, all alike."""
+        for name in names or ("hook",):
+            id_ = await self.add(webhook_spec(name, {"mode": "instance", "source": source} | changes))
+        row = await self.store.read(lambda tx: registrations.by_id(tx, id_))
+        assert row is not None
+        return f"/trigger/instance/{row.installation_id}"
+
+    async def shared(self, provider: str, *names: str, source: str = "shop", **changes: Any) -> str:
+        """The path of a provider whose source feeds triggers of these names, all alike."""
+        for name in names or ("hook",):
+            fields = {"mode": "shared", "auth": "signed", "source": source, "provider": provider}
+            await self.add(webhook_spec(name, fields | changes))
+        return f"/app-webhook/{provider}"
+
+    async def add(self, spec: TriggerSpec) -> str:
+        """A new trigger's id."""
         applier = Applier(announce=self.notices, secrets=self.secrets)
 
         def step(tx: Tx) -> str:
             versions = {"w": workflows.put(tx, Workflow(name="w", command=("true",)), self.clock.now())}
             return applier.add(tx, spec, versions, origin=RowOrigin.CLI, now=self.clock.now())
 
-        id_ = await self.store.write(step)
-        return f"/api/triggers/{self.secrets.get(secret_name(id_))}"
+        return await self.store.write(step)
+
+    def secret_values(self, references: Sequence[str]) -> list[str]:
+        """As the engine resolves them; raises Refused for one that is not known."""
+        missing = [reference for reference in references if reference not in self.values]
+        if missing:
+            raise Refused(f"no secret {missing[0]}")
+        return [self.values[reference] for reference in references]
 
     async def post(self, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Reply:
         """POST with a Content-Length."""
@@ -120,6 +153,10 @@ class Rig:
             lambda tx: events.listed(tx, registration_id=None, state=None, since=None, limit=1000)
         )
 
+    async def strays(self) -> list[Kept]:
+        """What is in the quarantine, newest first."""
+        return await self.store.read(lambda tx: quarantine.listed(tx, standing=None, reason=None, limit=1000))
+
     async def envelope(self, event_id: str) -> dict[str, Any]:
         """What is stored of an event's delivery."""
         return dict(await self.store.read(lambda tx: ledger.envelope_of(tx, event_id)))
@@ -147,20 +184,19 @@ class OpenedLater:
         self.claims = claims
         self.acceptor: Acceptor | None = None
 
-    async def accept(self, occurrence: Occurrence) -> Answer:
+    async def accept_all(
+        self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None
+    ) -> Sequence[Answer] | Limited:
         assert self.acceptor is not None
-        return await self.acceptor.accept(occurrence)
+        return await self.acceptor.accept_all(occurrences, rate=rate)
 
 
 def webhook_spec(name: str, changes: Mapping[str, Any]) -> TriggerSpec:
     """A webhook trigger as `config` would write it."""
     fields = dict(changes)
     dedupe = {"header": None, "payload": None, "body_window_ms": 10_000} | fields.pop("dedupe", {})
-    props = {
-        "auth": fields.pop("auth", "token"),
-        "body_limit": fields.pop("body_limit", MIB),
-        "dedupe": dedupe,
-    }
+    props = {"auth": "token", "body_limit": MIB, "dedupe": dedupe}
+    props |= {key: fields.pop(key) for key in PROPS if key in fields}
     plain: dict[str, Any] = {"kind": Kind.WEBHOOK, "component": "webhook", "overlap": Overlap.ALLOW}
     return TriggerSpec(name=name, workflow="w", props=props, **(plain | fields))
 
@@ -198,7 +234,7 @@ async def open_rig(
     limits: Limits | None = None,
     settings: EngineSettings | None = None,
     api_token: str = API_TOKEN,
-    accept: Accept | None = None,
+    accept: Door | None = None,
 ) -> AsyncIterator[Rig]:
     """An engine's parts and a server on a free port, all closed afterwards. accept: another door."""
     settings = settings or EngineSettings()
@@ -214,6 +250,8 @@ async def open_rig(
             is_accepting=lambda: rig.is_accepting,
             request_stop=rig.stops.append,
             health=health,
+            secret_values=rig.secret_values,
+            listen=rig.notices.listeners.append,
         )
         server = Server(context, limits)
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +13,11 @@ import pytest
 
 from tests.web.rig import JSON, Rig, health, open_rig, request
 from tocsin.errors import Refused
-from tocsin.event import Answer, Occurrence
-from tocsin.seams import Accept
+from tocsin.event import Answer, Limited, Occurrence
+from tocsin.ratelimit import Rate
 from tocsin.settings import EngineSettings
 from tocsin.web.app import WebContext
+from tocsin.web.context import Door
 from tocsin.web.serve import Server, url_of
 
 
@@ -39,6 +40,8 @@ def context_of(rig: Rig) -> WebContext:
         is_accepting=lambda: True,
         request_stop=rig.stops.append,
         health=health,
+        secret_values=rig.secret_values,
+        listen=rig.notices.listeners.append,
     )
 
 
@@ -114,14 +117,16 @@ async def test_a_stop_lets_a_request_under_way_end(tmp_path: Path) -> None:
 class Gate:
     """A door that opens when the test says so."""
 
-    def __init__(self, behind: Accept) -> None:
+    def __init__(self, behind: Door) -> None:
         self.reached, self.opened = asyncio.Event(), asyncio.Event()
         self._behind = behind
 
-    async def accept(self, occurrence: Occurrence) -> Answer:
+    async def accept_all(
+        self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None
+    ) -> Sequence[Answer] | Limited:
         self.reached.set()
         await self.opened.wait()
-        return await self._behind.accept(occurrence)
+        return await self._behind.accept_all(occurrences, rate=rate)
 
 
 async def test_idle_connections_do_not_hold_up_a_stop(rig: Rig, server: Server) -> None:

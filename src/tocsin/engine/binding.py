@@ -77,7 +77,9 @@ def bound_connection(registration: Registration, occurrence: Occurrence) -> str 
     if given is None or occurrence.origin is Origin.REPLAY:
         return given
     shared = registration.spec.props.get("connections")
-    named = [one.get("name") for one in shared if isinstance(one, Mapping)] if isinstance(shared, list) else []
+    named = (
+        [one.get("name") for one in shared if isinstance(one, Mapping)] if isinstance(shared, list) else []
+    )
     return given if given in named else None
 
 

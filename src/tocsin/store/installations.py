@@ -39,7 +39,9 @@ def shared(tx: Tx, name: str, component: str) -> str | None:
 def props_of(tx: Tx, id_: str, component: str) -> dict[str, Json] | None:
     """An installation's settings; None when there is none of this id and component."""
     row = tx.one("installations.by_id", id=id_)
-    found: dict[str, Json] | None = None if row is None or row["component"] != component else load(row["props"])
+    found: dict[str, Json] | None = (
+        None if row is None or row["component"] != component else load(row["props"])
+    )
     return found
 
 

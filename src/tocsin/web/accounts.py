@@ -19,7 +19,7 @@ from tocsin.web.refusals import Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """header: where the account stands, lower-case. paths: or where in the payload, the first that is there."""
+    """header: where the account stands, lower-case. paths: or where in the payload, the first that is."""
 
     header: str | None = None
     paths: tuple[str, ...] = ()

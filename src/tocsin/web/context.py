@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from tocsin.engine.controls import Controls
+from tocsin.event import Answer, Limited, Occurrence
 from tocsin.notices import Notice
-from tocsin.seams import Accept, Clock
+from tocsin.ratelimit import Rate
+from tocsin.seams import Clock
 from tocsin.settings import EngineSettings
 from tocsin.store.connection import Store
 from tocsin.trigger import Json
+
+
+class Door(Protocol):
+    """The one door, for what arrives for several triggers at once; ``engine.accept`` has it."""
+
+    async def accept_all(
+        self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None
+    ) -> Sequence[Answer] | Limited:
+        """Take one delivery for each trigger that it is told to; answers in their order, after the commit.
+
+        One that claims a wrong binding is Declined. rate: how often its source may tell of something; a
+        Limited delivery leaves no trace.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +41,7 @@ class WebContext:
     """
 
     store: Store
-    accept: Accept
+    accept: Door
     controls: Controls
     clock: Clock
     settings: EngineSettings

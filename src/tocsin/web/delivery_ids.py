@@ -132,9 +132,7 @@ def digest_of(body: bytes, connection: str | None) -> str:
     return hashlib.sha256(whose + body).hexdigest()
 
 
-def given_id(
-    props: Mapping[str, Json], arrival: Arrival, payload: Json, offered: str | None
-) -> str | None:
+def given_id(props: Mapping[str, Json], arrival: Arrival, payload: Json, offered: str | None) -> str | None:
     """The sender's id, from the place that the source names, or else the one that is offered."""
     header, path = settings(props).get("header"), settings(props).get("payload")
     if isinstance(header, str) and header:

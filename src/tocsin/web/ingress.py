@@ -9,19 +9,21 @@ import asyncio
 
 from aiohttp import web
 
+from tocsin.trigger import Json
 from tocsin.web import addresses
 from tocsin.web.addresses import Address
 from tocsin.web.answers import answer
 from tocsin.web.arrival import Arrival, arrival_of
+from tocsin.web.body import decode
 from tocsin.web.context import Limits, WebContext
 from tocsin.web.handing import Handing
 from tocsin.web.outcomes import Outcome, is_known, said, said_ended, said_known
 from tocsin.web.peers import Peers
 from tocsin.web.preferring import wait_of
-from tocsin.web.proving import Proof, Rejected, Unattributed, prove
+from tocsin.web.proving import Rejected, Unattributed, prove
 from tocsin.web.reading import HARD_LIMIT, read_body, refuse_declared
 from tocsin.web.standing import refuse_off
-from tocsin.web.strays import Strays
+from tocsin.web.strays import Strays, has_takers
 from tocsin.web.waiting import Waiting
 
 
@@ -69,10 +71,11 @@ class Ingress:
             return await self._strays.unattributed(address, arrival, proof)
         if proof.verified is not None and proof.verified.challenge is not None:
             return answer(200, {"challenge": proof.verified.challenge})
-        if not any(source.rows for source in proof.sources) or is_too_many(proof):
+        if not has_takers(proof):
             return await self._strays.without_taker(address, arrival, proof)
         refuse_off(proof, arrival.at, is_accepting=self._context.is_accepting())
-        outcomes = await self._handing.hand(address, proof, arrival)
+        payload = self._payload(address, arrival)
+        outcomes = await self._handing.hand(address, proof, arrival, payload)
         return await self._answer(request, outcomes)
 
     async def _arrival(self, request: web.Request, address: Address) -> Arrival:
@@ -81,7 +84,16 @@ class Ingress:
         refuse_declared(request, limit)
         body = await read_body(request, limit=limit, seconds=self._limits.body_seconds)
         public_url = self._context.settings.public_url
-        return arrival_of(request, body, limit=limit, public_url=public_url, at=self._context.clock.now())
+        return arrival_of(request, body, public_url=public_url, at=self._context.clock.now())
+
+    def _payload(self, address: Address, arrival: Arrival) -> Json:
+        """Raises Refusal for a body that is not what it says it is."""
+        return decode(
+            arrival.body,
+            content_type=next(iter(arrival.header("content-type")), None),
+            content_encoding=", ".join(arrival.header("content-encoding")),
+            limit=address.limit(self._context.settings.body_limit),
+        )
 
     async def _answer(self, request: web.Request, outcomes: list[Outcome]) -> web.Response:
         """At once, or at the end of what it set off when the caller would wait for that."""

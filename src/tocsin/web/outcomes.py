@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Final
@@ -104,9 +104,7 @@ def said_ended(
     outcomes: Sequence[Outcome], ends: Mapping[str, Mapping[str, Json]], *, several: bool
 ) -> web.Response:
     """200 with how everything ended that was waited for."""
-    told = [
-        {**one.document, **ends.get(one.event_id or "", {})} for one in outcomes if one.status != GONE
-    ]
+    told = [{**one.document, **ends.get(one.event_id or "", {})} for one in outcomes if one.status != GONE]
     return answer(200, document_of(told, several=several), APPLIED)
 
 

@@ -85,9 +85,7 @@ def attribute(address: Address, arrival: Arrival, values: SecretValues) -> Findi
     """The one connection whose secret fits, among those of the account that the delivery names."""
     everyone, claim = connections(address), claimed(address.provider, arrival)
     asked = everyone if claim is None else of_account(everyone, claim)
-    answers = {
-        one.name: checked(one.scheme, one.secrets, arrival, values) for one in asked or everyone
-    }
+    answers = {one.name: checked(one.scheme, one.secrets, arrival, values) for one in asked or everyone}
     fitting = {name: found for name, found in answers.items() if isinstance(found, Verified)}
     if not fitting:
         return worst([found for found in answers.values() if isinstance(found, Rejected)])

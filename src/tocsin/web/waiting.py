@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
+from tocsin.errors import StoreUnusable
 from tocsin.event import UNFINISHED
 from tocsin.notices import Notice
 from tocsin.store.connection import Store
@@ -43,7 +44,7 @@ class Waiting:
         try:
             async with asyncio.timeout(seconds):
                 return await self._watch(event_ids, bell, is_there)
-        except TimeoutError:
+        except (TimeoutError, StoreUnusable):  # recorded it is, all the same
             return None
         finally:
             for id_ in event_ids:

@@ -1,4 +1,7 @@
-"""A payload in the names of its source's own mapping, `normalize = { model, fields, hint }`. Pure."""
+"""A payload in the names of its source's own mapping, `normalize = { model, fields, hint }`. Pure.
+
+Called by ``web`` for what arrives, and for what a person replays from the quarantine.
+"""
 
 from __future__ import annotations
 
