@@ -28,6 +28,7 @@ from tocsin.web.body import WordedFloat
 MAX_ID: Final = 255  # characters; a longer id is known by its hash, so that rows and logs stay readable
 MAX_BODIES: Final = 20_000  # 2000 different bodies a second for the default window, some 5 MB
 MAX_RECALLED: Final = 1_000  # events of one trigger looked at after a restart
+OWN_IDS: Final = frozenset({"generic", "gitlab", "standard-webhooks"})  # each sender makes its own
 BODY_WINDOW_MS: Final = 10_000  # the default of `dedupe.body_window`
 
 
@@ -56,13 +57,9 @@ class DeliveryIds:
     async def of(
         self, source: Source, arrival: Arrival, payload: Json, *, offered: str | None, connection: str | None
     ) -> DeliveryId:
-        """offered: the id by which the sender's own habit tells it apart. It counts where the source names
-        no place of its own for ids. connection: the account whose ids these are, when others share the
-        source.
-        """
-        given = given_id(source.props, arrival, payload, offered)
+        """offered, connection: as `given_id` takes them."""
+        given = given_id(source.props, arrival, payload, offered=offered, connection=connection)
         if given is not None:
-            given = given if connection is None else f"{connection}:{given}"
             return DeliveryId(id=shown(given), given=given)
         window = timedelta(milliseconds=settings(source.props).get("body_window_ms", BODY_WINDOW_MS))
         digest = digest_of(arrival.body, connection)
@@ -132,8 +129,19 @@ def digest_of(body: bytes, connection: str | None) -> str:
     return hashlib.sha256(whose + body).hexdigest()
 
 
-def given_id(props: Mapping[str, Json], arrival: Arrival, payload: Json, offered: str | None) -> str | None:
-    """The sender's id, from the place that the source names, or else the one that is offered."""
+def given_id(
+    props: Mapping[str, Json],
+    arrival: Arrival,
+    payload: Json,
+    *,
+    offered: str | None,
+    connection: str | None,
+) -> str | None:
+    """The sender's id, from the place that the source names, or else the one that is offered.
+
+    offered: by the sender's own habit. connection: the account whose ids these are, where others that
+    share the source may give the same.
+    """
     header, path = settings(props).get("header"), settings(props).get("payload")
     if isinstance(header, str) and header:
         values = set(arrival.header(header))
@@ -142,7 +150,14 @@ def given_id(props: Mapping[str, Json], arrival: Arrival, payload: Json, offered
         text = id_text(value_at(payload, path))
     else:
         text = (offered or "").strip()
-    return text or None
+    if not text:
+        return None
+    return text if connection is None else f"{connection}:{text}"
+
+
+def scope(provider: str | None, connection: str | None) -> str | None:
+    """The connection, where its ids may be those of another one too."""
+    return connection if provider in OWN_IDS else None
 
 
 def shown(given: str) -> str:

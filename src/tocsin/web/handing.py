@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from tocsin import ratelimit
 from tocsin.components import VERSIONS
@@ -17,17 +16,13 @@ from tocsin.trigger import Json, Kind
 from tocsin.web.addresses import COMPONENT, Address, Source
 from tocsin.web.arrival import Arrival
 from tocsin.web.context import WebContext
-from tocsin.web.delivery_ids import DeliveryId, DeliveryIds
+from tocsin.web.delivery_ids import DeliveryId, DeliveryIds, scope
 from tocsin.web.describing import Described, described
 from tocsin.web.guards import LOGGER
 from tocsin.web.outcomes import Outcome, outcome_of, refuse_limited
 from tocsin.web.proving import Proof
 from tocsin.web.refusals import STORE_RETRY_S, unavailable
 from tocsin.web.standing import active, refuse_off
-
-# Presets whose ids are not told apart by the world, only by one sender: of a shared source's accounts
-# each has its own.
-OWN_IDS: Final = frozenset({"generic", "gitlab", "standard-webhooks"})
 
 
 class Handing:
@@ -58,7 +53,7 @@ class Handing:
         rows: Sequence[Registration],
     ) -> list[Outcome]:
         told = described(source.props, payload, proof.verified)
-        connection = proof.connection if address.provider in OWN_IDS else None
+        connection = scope(address.provider, proof.connection)
         id_ = await self._ids.of(source, arrival, payload, offered=told.delivery_id, connection=connection)
         occurrences = [
             occurrence_of(row, address, proof, arrival, payload, source=source, id_=id_, told=told)

@@ -18,7 +18,7 @@ from tocsin.web.accounts import read
 from tocsin.web.addresses import Address, Source
 from tocsin.web.answers import answer
 from tocsin.web.arrival import Arrival
-from tocsin.web.delivery_ids import shown
+from tocsin.web.delivery_ids import given_id, scope, shown
 from tocsin.web.describing import described
 from tocsin.web.guards import LOGGER
 from tocsin.web.peers import Peers
@@ -104,7 +104,12 @@ def stray_of(
 ) -> Stray:
     """As it is kept. The payload only of what somebody vouches for."""
     payload = None if verified is None else read(arrival)
-    told = described(sources[0].props, payload, verified)
+    props = sources[0].props
+    told = described(props, payload, verified)
+    given = None
+    if verified is not None:
+        whose = scope(address.provider, connection)
+        given = given_id(props, arrival, payload, offered=told.delivery_id, connection=whose)
     return Stray(
         route=address.route,
         reason=reason,
@@ -113,8 +118,9 @@ def stray_of(
         connection=connection,
         installation_id=sources[0].installation_id if len(sources) == 1 else None,
         event_type=told.event_type,
-        delivery_id=None if told.delivery_id is None else shown(told.delivery_id),
-        given_id=told.delivery_id,
+        delivery_id=None if given is None else shown(given),
+        given_id=given,
+        occurred_at=None if verified is None else verified.sent_at,
         headers=arrival.safe_headers,
         query=arrival.safe_query,
         payload=payload,
