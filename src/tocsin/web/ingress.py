@@ -6,6 +6,7 @@ Checks stand in the order of DESIGN section 10; those that need no body come bef
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from aiohttp import web
 
@@ -20,11 +21,13 @@ from tocsin.web.handing import Handing
 from tocsin.web.outcomes import Outcome, is_known, said, said_ended, said_known
 from tocsin.web.peers import Peers
 from tocsin.web.preferring import wait_of
-from tocsin.web.proving import Rejected, Unattributed, prove
+from tocsin.web.proving import Finding, Proof, Rejected, Unattributed, is_open, prove
 from tocsin.web.reading import HARD_LIMIT, read_body, refuse_declared
 from tocsin.web.standing import refuse_off
 from tocsin.web.strays import Strays, has_takers
 from tocsin.web.waiting import Waiting
+
+PROOFS: Final = 4  # at a time; secrets that take long must leave threads to the engine
 
 
 class Ingress:
@@ -40,6 +43,7 @@ class Ingress:
         self._strays = Strays(context.controls.quarantine, peers)
         self._waiting = Waiting(context.store, is_accepting=context.is_accepting)
         context.listen(self._waiting.hear)
+        self._proving = asyncio.Semaphore(PROOFS)
 
     async def to_trigger(self, request: web.Request) -> web.Response:
         """`POST /api/triggers/{token}`."""
@@ -64,7 +68,7 @@ class Ingress:
 
     async def _take(self, request: web.Request, address: Address) -> web.Response:
         arrival = await self._arrival(request, address)
-        proof = await asyncio.to_thread(prove, address, arrival, self._context.secret_values)
+        proof = await self._prove(address, arrival)
         if isinstance(proof, Rejected):
             raise await self._strays.rejected(address, arrival, proof, peer=request.remote)
         if isinstance(proof, Unattributed):
@@ -77,6 +81,13 @@ class Ingress:
         payload = self._payload(address, arrival)
         outcomes = await self._handing.hand(address, proof, arrival, payload)
         return await self._answer(request, outcomes)
+
+    async def _prove(self, address: Address, arrival: Arrival) -> Finding:
+        """In a thread, unless the address is all that it takes."""
+        if is_open(address):
+            return Proof(sources=address.sources)
+        async with self._proving:
+            return await asyncio.to_thread(prove, address, arrival, self._context.secret_values)
 
     async def _arrival(self, request: web.Request, address: Address) -> Arrival:
         """The whole of it, within the caps."""

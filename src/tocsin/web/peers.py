@@ -55,6 +55,8 @@ def site(peer: str) -> str:
         address = ip_address(peer.partition("%")[0])
     except ValueError:
         return peer
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
-        return str(IPv6Address(int(address) >> SITE_BITS << SITE_BITS))
-    return str(address)
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    if address.ipv4_mapped is not None:  # an IPv4 peer of a server that listens to both
+        return str(address.ipv4_mapped)
+    return str(IPv6Address(int(address) >> SITE_BITS << SITE_BITS))

@@ -8,7 +8,7 @@ from typing import Final
 
 LONGEST_S: Final = 60  # proxies and tunnels give up on an answer not much later
 PREFERENCE: Final = re.compile(r'[^",;]*(?:"(?:[^"\\]|\\.)*"[^",;]*)*')
-WAIT: Final = re.compile(r'\s*wait\s*=\s*(?:"(\d{1,9})"|(\d{1,9}))\s*', re.IGNORECASE)
+WAIT: Final = re.compile(r'\s*wait\s*=\s*(?:"([0-9]{1,9})"|([0-9]{1,9}))\s*', re.IGNORECASE)
 MAX_LENGTH: Final = 1_000  # characters; nobody prefers that much
 
 
@@ -35,6 +35,8 @@ def preferences(text: str) -> list[str]:
     while at <= len(text):
         piece = PREFERENCE.match(text, at)
         assert piece is not None  # noqa: S101 - it fits the empty text
+        if text[piece.end() : piece.end() + 1] == '"':  # it never ends
+            break
         if not is_parameter:
             found.append(piece[0])
         at = piece.end() + 1

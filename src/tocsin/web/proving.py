@@ -68,17 +68,19 @@ def prove(address: Address, arrival: Arrival, values: SecretValues) -> Finding:
     """Ask the secret of the source, or those of the connections that share it."""
     if address.mode is Mode.SHARED:
         return attribute(address, arrival, values)
-    source = address.sources[0]
-    if is_open(source):
+    if is_open(address):
         return Proof(sources=address.sources)
+    source = address.sources[0]
     found = checked(scheme_of(source.props), texts(source.props.get("secrets")), arrival, values)
     return found if isinstance(found, Rejected) else Proof(sources=address.sources, verified=found)
 
 
-def is_open(source: Source) -> bool:
+def is_open(address: Address) -> bool:
     """Whether the address is all that it takes: a token's, or one that is open to anybody."""
-    auth = source.props.get("auth", "token")
-    return auth == "none" or (auth == "token" and source.mode is Mode.TOKEN)
+    auth = address.sources[0].props.get("auth", "token")
+    return address.mode is not Mode.SHARED and (
+        auth == "none" or (auth == "token" and address.mode is Mode.TOKEN)
+    )
 
 
 def attribute(address: Address, arrival: Arrival, values: SecretValues) -> Finding:
