@@ -13,12 +13,11 @@ from tests.fakes import succeeded
 from tests.store.raw import on_writer
 from tocsin.event import Accepted, Duplicate, Filtered, Limited, Origin, Quarantined
 from tocsin.notices import DeliveryFiltered, DeliveryQuarantined
-from tocsin.ratelimit import Rate
 from tocsin.registration import Registration
 from tocsin.seams import FileMark
 from tocsin.store import ledger, quarantine, registrations
 from tocsin.store.connection import Tx
-from tocsin.trigger import Every, Json, Kind
+from tocsin.trigger import Every, Json, Kind, Rate
 
 CREATED = 'event.raw_payload.action == "created"'
 ORDER: dict[str, Json] = {"type": "object", "required": ["id"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,14 +16,15 @@ from tocsin.engine.applying import Applier, secret_name
 from tocsin.engine.claims import Claims
 from tocsin.engine.controls import Controls
 from tocsin.engine.retention import Keeper
+from tocsin.engine.secret_refs import SecretRefs
 from tocsin.engine.secret_store import FileSecrets
-from tocsin.event import Answer, Event, Occurrence
+from tocsin.event import Answer, Event, Limited, Occurrence
 from tocsin.registration import RowOrigin
 from tocsin.seams import Accept
 from tocsin.settings import MIB, EngineSettings, Workflow
 from tocsin.store import events, ledger, registrations, workflows
 from tocsin.store.connection import Store, Tx, open_store
-from tocsin.trigger import Json, Kind, Overlap, TriggerSpec
+from tocsin.trigger import Json, Kind, Overlap, Rate, TriggerSpec
 from tocsin.web.app import Limits, WebContext
 from tocsin.web.serve import Server
 
@@ -59,7 +60,13 @@ class Rig:
     controls: Controls
     is_accepting: bool = True
     stops: list[bool] = field(default_factory=list)
+    environ: dict[str, str] = field(default_factory=dict)
     url: str | None = None
+
+    @property
+    def references(self) -> SecretRefs:
+        """Secrets by reference; `environ` stands for the engine's own."""
+        return SecretRefs(store=self.secrets, environ=self.environ, monotonic=self.clock.monotonic)
 
     @property
     def port(self) -> int:
@@ -69,6 +76,10 @@ class Rig:
     @property
     def socket(self) -> Path:
         return self.home / "run" / "tocsin.sock"
+
+    async def signed(self, scheme: Json, secrets: list[str], **props: Json) -> str:
+        """A signed webhook trigger's path."""
+        return await self.hook(auth="signed", more={"scheme": scheme, "secrets": secrets, **props})
 
     async def hook(self, name: str = "hook", **changes: Any) -> str:
         """A webhook trigger's path. changes: props (body_limit, dedupe) and fields of the spec."""
@@ -151,12 +162,19 @@ class OpenedLater:
         assert self.acceptor is not None
         return await self.acceptor.accept(occurrence)
 
+    async def accept_all(
+        self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None
+    ) -> Sequence[Answer] | Limited:
+        assert self.acceptor is not None
+        return await self.acceptor.accept_all(occurrences, rate=rate)
+
 
 def webhook_spec(name: str, changes: Mapping[str, Any]) -> TriggerSpec:
     """A webhook trigger as `config` would write it."""
     fields = dict(changes)
     dedupe = {"header": None, "payload": None, "body_window_ms": 10_000} | fields.pop("dedupe", {})
-    props = {
+    props: dict[str, Any] = {
+        **fields.pop("more", {}),
         "auth": fields.pop("auth", "token"),
         "body_limit": fields.pop("body_limit", MIB),
         "dedupe": dedupe,
@@ -213,6 +231,7 @@ async def open_rig(
             api_token=api_token,
             is_accepting=lambda: rig.is_accepting,
             request_stop=rig.stops.append,
+            secrets=rig.references,
             health=health,
         )
         server = Server(context, limits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from tests.store.raw import on_writer
 from tests.web.rig import JSON, Rig, open_rig
 from tocsin.engine.accept import Acceptor
 from tocsin.engine.claims import Claims
-from tocsin.event import Answer, Occurrence
+from tocsin.event import Answer, Limited, Occurrence
 from tocsin.settings import EngineSettings
+from tocsin.trigger import Rate
 
 LATER = timedelta(minutes=5)
 
@@ -77,6 +79,11 @@ class TooLate:
         self._off = off
 
     async def accept(self, occurrence: Occurrence) -> Answer:
+        raise NotImplementedError
+
+    async def accept_all(
+        self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None
+    ) -> Sequence[Answer] | Limited:
         assert self.rig is not None
         rig = self.rig
         await pause(rig)
@@ -84,7 +91,7 @@ class TooLate:
             await rig.controls.disable(["hook"], tag=None)
         claims = Claims(owner="own_x", settings=EngineSettings(), logs=rig.home, announce=rig.notices)
         door = Acceptor(store=rig.store, clock=rig.clock, announce=rig.notices, claims=claims)
-        return await door.accept(occurrence)
+        return await door.accept_all(occurrences, rate=rate)
 
 
 @pytest.mark.parametrize(("off", "error"), [(False, (503, "paused")), (True, (410, "gone"))])

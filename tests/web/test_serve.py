@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +13,10 @@ import pytest
 
 from tests.web.rig import JSON, Rig, health, open_rig, request
 from tocsin.errors import Refused
-from tocsin.event import Answer, Occurrence
+from tocsin.event import Answer, Limited, Occurrence
 from tocsin.seams import Accept
 from tocsin.settings import EngineSettings
+from tocsin.trigger import Rate
 from tocsin.web.app import WebContext
 from tocsin.web.serve import Server, url_of
 
@@ -38,6 +39,7 @@ def context_of(rig: Rig) -> WebContext:
         api_token="t",
         is_accepting=lambda: True,
         request_stop=rig.stops.append,
+        secrets=rig.references,
         health=health,
     )
 
@@ -119,9 +121,14 @@ class Gate:
         self._behind = behind
 
     async def accept(self, occurrence: Occurrence) -> Answer:
+        raise NotImplementedError
+
+    async def accept_all(
+        self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None
+    ) -> Sequence[Answer] | Limited:
         self.reached.set()
         await self.opened.wait()
-        return await self._behind.accept(occurrence)
+        return await self._behind.accept_all(occurrences, rate=rate)
 
 
 async def test_idle_connections_do_not_hold_up_a_stop(rig: Rig, server: Server) -> None:

@@ -169,7 +169,7 @@ def _all_of(known: Collection[str]) -> str:
 
 def _company_faults(written: Written) -> Iterator[Fault]:
     """Keys that make sense only beside a certain source."""
-    for key, source in (("anchor", "every"), ("dedupe", "webhook")):
+    for key, source in (("anchor", "every"), ("dedupe", "webhook"), ("rate", "webhook")):
         if key in written.own and not written.has(source):
             yield Fault(keys=(key,), message=f"saw {key} without {source}, expected it only beside {source}")
 

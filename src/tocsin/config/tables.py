@@ -22,7 +22,6 @@ from tocsin.config.source_tables import (
     FilesTable,
     SourceTable,
     Table,
-    WebhookTable,
 )
 from tocsin.config.values import (
     Count,
@@ -40,6 +39,7 @@ from tocsin.config.values import (
     Text,
     Zone,
 )
+from tocsin.config.webhook_table import RateText, WebhookTable
 
 SOURCES: Final = (*VERSIONS, "source")
 SHARED: Final = tuple(SourceTable.model_fields)
@@ -143,6 +143,11 @@ class TriggerOptions(Table):
         default=None,
         description="How a repeated delivery is recognised; webhooks only.",
         examples=[{"header": "X-Delivery"}],
+    )
+    rate: RateText | None = Field(
+        default=None,
+        description="The most deliveries of a webhook; more are told to come later.",
+        examples=["60/min"],
     )
     config: JsonTable = Field(
         default={}, description="Values for the command, as {config.…} and in its params."

@@ -202,6 +202,7 @@ def web_context(core: Core, lock: HomeLock, settings: EngineSettings, engine: En
         api_token=api_token(core.paths.api_token),
         is_accepting=lambda: not engine.is_stopping,
         request_stop=engine.request_stop,
+        secrets=core.references,
         health=lambda: health(lock),
     )
 

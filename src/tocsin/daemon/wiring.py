@@ -26,6 +26,7 @@ from tocsin.engine.retention import Keeper
 from tocsin.engine.runners.command import CommandRunner
 from tocsin.engine.runners.environment import output_path
 from tocsin.engine.runners.outputs import read_outputs
+from tocsin.engine.secret_refs import SecretRefs
 from tocsin.engine.secret_store import FileSecrets
 from tocsin.engine.settling import Settler
 from tocsin.event import Origin
@@ -86,6 +87,7 @@ class Core:
     dispatcher: Dispatcher
     recovery: Recovery
     bookmarks: StoredBookmarks
+    references: SecretRefs
 
 
 @asynccontextmanager
@@ -106,6 +108,7 @@ def assemble(
     """Name the classes."""
     clock, bus = SystemClock(), Bus([log])
     claims = Claims(owner=owner, settings=EngineSettings(), logs=paths.logs, announce=bus, origin=origin)
+    secrets = FileSecrets(paths.secrets)
     changes, runner = Changes(claims), CommandRunner(environ)
     acceptor = Acceptor(store=store, clock=clock, announce=bus, claims=claims)
     settler = Settler(store=store, clock=clock, announce=bus, claims=claims)
@@ -123,7 +126,7 @@ def assemble(
             clock=clock,
             announce=bus,
             acceptor=acceptor,
-            secrets=FileSecrets(paths.secrets),
+            secrets=secrets,
             config=paths.config,
             home=paths.home,
             system_tz=partial(system_zone, environ),
@@ -143,6 +146,7 @@ def assemble(
             paths=paths,
         ),
         bookmarks=StoredBookmarks(store=store, clock=clock, announce=bus, claims=claims),
+        references=SecretRefs(store=secrets, environ=environ, monotonic=clock.monotonic),
     )
 
 

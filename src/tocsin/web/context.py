@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tocsin.engine.controls import Controls
-from tocsin.seams import Accept, Clock
+from tocsin.seams import Accept, Clock, SecretReferences
 from tocsin.settings import EngineSettings
 from tocsin.store.connection import Store
 from tocsin.trigger import Json
@@ -16,9 +16,9 @@ from tocsin.trigger import Json
 class WebContext:
     """The engine as HTTP sees it.
 
-    api_token: what a bearer has to show; an empty one fits nobody. is_accepting: False while
-    draining. request_stop: asks the engine to end, at once when its argument is True. health: more
-    facts for `GET /api/health`; anyone may read them.
+    secrets: what deliveries are verified with. api_token: what a bearer has to show; an empty one fits
+    nobody. is_accepting: False while draining. request_stop: asks the engine to end, at once when its
+    argument is True. health: more facts for `GET /api/health`; anyone may read them.
     """
 
     store: Store
@@ -29,6 +29,7 @@ class WebContext:
     api_token: str
     is_accepting: Callable[[], bool]
     request_stop: Callable[[bool], None]
+    secrets: SecretReferences
     health: Callable[[], Mapping[str, Json]]
 
 

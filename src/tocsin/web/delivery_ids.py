@@ -51,9 +51,11 @@ class DeliveryIds:
         self._began = clock.monotonic()
         self._windows: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
 
-    async def of(self, row: Registration, *, headers: list[str], payload: Json, body: bytes) -> DeliveryId:
-        """headers: the values of the header that the trigger names, if any."""
-        given = given_id(row, headers, payload)
+    async def of(
+        self, row: Registration, *, headers: list[str], payload: Json, body: bytes, sent: str | None = None
+    ) -> DeliveryId:
+        """headers: the values of the header that the trigger names, if any. sent: the id by its preset."""
+        given = given_id(row, headers, payload) or (None if names_place(row) else sent)
         if given is not None:
             return DeliveryId(id=shown(given), given=given)
         window = timedelta(milliseconds=settings(row).get("body_window_ms", BODY_WINDOW_MS))
@@ -115,6 +117,11 @@ def settings(row: Registration) -> dict[str, Any]:
 def prefix(digest: str) -> str:
     """The fixed part of a body's ids."""
     return f"{BY_BODY}{digest}:"
+
+
+def names_place(row: Registration) -> bool:
+    """Whether the trigger says itself where ids are."""
+    return id_header(row) is not None or isinstance(settings(row).get("payload"), str)
 
 
 def id_header(row: Registration) -> str | None:

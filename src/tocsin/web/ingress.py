@@ -26,9 +26,10 @@ from tocsin.event import (
     Unreadable,
 )
 from tocsin.identity import token_hash
+from tocsin.ratelimit import of_props
 from tocsin.registration import Registration
 from tocsin.store import registrations
-from tocsin.trigger import Json, Kind
+from tocsin.trigger import Json, Kind, Rate
 from tocsin.web.answers import answer
 from tocsin.web.body import decode
 from tocsin.web.context import Limits, WebContext
@@ -48,6 +49,7 @@ from tocsin.web.refusals import (
     rate_limited,
     unavailable,
 )
+from tocsin.web.verifying import Sender, Verifier, headers_of
 
 COMPONENT: Final = "webhook"
 TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")  # base64url (RFC 4648), as `identity.new_token` makes them
@@ -59,6 +61,7 @@ class Ingress:
     def __init__(self, context: WebContext, limits: Limits) -> None:
         self._context = context
         self._limits = limits
+        self._verifier = Verifier(context)
         self._ids = DeliveryIds(store=context.store, clock=context.clock)
 
     async def post(self, request: web.Request) -> web.Response:
@@ -68,6 +71,7 @@ class Ingress:
         limit = self._limit(row)
         refuse_declared(request, limit)
         body = await read_body(request, limit=limit, seconds=self._limits.body_seconds)
+        sender = await self._verifier.sender(request, row, body)
         self._refuse_off(row)
         payload = decode(
             body,
@@ -75,7 +79,10 @@ class Ingress:
             content_encoding=", ".join(request.headers.getall("Content-Encoding", ())),
             limit=limit,
         )
-        return await self._take(request, row, payload, body)
+        challenge = sender.challenge(payload)
+        if challenge is not None:
+            return answer(200, {"challenge": challenge})
+        return await self._take(request, row, sender, payload, body)
 
     async def _registration(self, token: str) -> Registration:
         """The row behind a token. A lookup by hash tells nothing of the tokens there are by its timing."""
@@ -105,10 +112,12 @@ class Ingress:
             raise unavailable(message, retry_after_s=LONGEST_RETRY_S)
 
     async def _take(
-        self, request: web.Request, row: Registration, payload: Json, body: bytes
+        self, request: web.Request, row: Registration, sender: Sender, payload: Json, body: bytes
     ) -> web.Response:
         headers = request.headers.getall(id_header(row) or "", [])
-        id_ = await self._ids.of(row, headers=headers, payload=payload, body=body)
+        lists = headers_of(request)
+        sent = sender.delivery_id(lists, payload)
+        id_ = await self._ids.of(row, headers=headers, payload=payload, body=body, sent=sent)
         occurrence = Occurrence(
             registration_id=row.id,
             component=COMPONENT,
@@ -116,13 +125,14 @@ class Ingress:
             kind=Kind.WEBHOOK,
             delivery_id=id_.id,
             given_id=id_.given,
-            occurred_at=self._context.clock.now(),
+            occurred_at=sender.sent_at or self._context.clock.now(),
+            event_type=sender.event_type(lists, payload),
             payload=payload,
             body=body or None,
             safe_headers=safe_headers(request.headers.items()),
             safe_query=safe_query(request.query.items()),
         )
-        given = await self._accept(occurrence)
+        given = await self._accept(occurrence, of_props(row.spec.props))
         if isinstance(given, Declined):  # it was turned off or paused a moment ago
             await self._refuse_declined(row)
         return self._answer(request, id_, given)
@@ -132,9 +142,10 @@ class Ingress:
         if changed is not None:
             self._refuse_off(changed)
 
-    async def _accept(self, occurrence: Occurrence) -> Answer:
+    async def _accept(self, occurrence: Occurrence, rate: Rate | None) -> Answer:
         try:
-            return await self._context.accept.accept(occurrence)
+            given = await self._context.accept.accept_all([occurrence], rate=rate)
+            return given if isinstance(given, Limited) else given[0]
         except BindingMismatch as error:
             LOGGER.warning(
                 "%s: %s is %s, not %s", error.registration_id, error.field, error.wanted, error.seen

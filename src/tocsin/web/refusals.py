@@ -93,6 +93,16 @@ def unavailable(message: str, *, retry_after_s: int) -> Refusal:
     return Refusal(503, Code.UNAVAILABLE, message, {"Retry-After": str(retry_after_s)})
 
 
+def bad_signature(message: str) -> Refusal:
+    """401: nobody who knows a secret has signed this."""
+    return Refusal(401, Code.BAD_SIGNATURE, message)
+
+
+def stale_timestamp(message: str) -> Refusal:
+    """400: signed too long ago, or by a clock that is wrong."""
+    return Refusal(400, Code.STALE_TIMESTAMP, message)
+
+
 def rate_limited(*, retry_after_s: int) -> Refusal:
     """429: nothing was recorded; the same delivery may come again."""
     message = "more deliveries than this source may send; send it again later"
