@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -24,10 +25,14 @@ async def signed_hook(rig: Rig, scheme: Scheme = GITHUB, *references: str, **pro
 
 
 def headers(
-    rig: Rig, scheme: Scheme = GITHUB, body: bytes = BODY, secret: str = A, **more: str
+    rig: Rig,
+    scheme: Scheme = GITHUB,
+    body: bytes = BODY,
+    secret: str = A,
+    more: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     made = sign(scheme, body, secret, delivery_id="d7", now=rig.clock.now())
-    return {**made, "Content-Type": "application/json", **more}
+    return {**made, "Content-Type": "application/json", **(more or {})}
 
 
 async def strays(rig: Rig) -> list[Any]:
@@ -142,9 +147,8 @@ async def test_one_too_many_leaves_no_trace_and_is_taken_later(rig: Rig) -> None
 
 async def test_no_secret_is_found_anywhere(rig: Rig) -> None:
     path = await signed_hook(rig)
-    sent = headers(
-        rig, **{"Authorization": "Bearer sesame-1", "X-Api-Key": "sesame-2", "Cookie": "s=sesame-3"}
-    )
+    secret = {"Authorization": "Bearer sesame-1", "X-Api-Key": "sesame-2", "Cookie": "s=sesame-3"}
+    sent = headers(rig, more=secret)
     await rig.post(f"{path}?token=sesame-4&sig=sesame-5", BODY, sent)
     await rig.post(f"{path}?token=sesame-4", BODY + b" ", sent)
     found = b"".join(file.read_bytes() for file in rig.home.rglob("*") if file.is_file())

@@ -16,8 +16,9 @@ from pathspec import GitIgnoreSpec
 
 from tocsin.config.problems import Fault, did_you_mean, seen
 from tocsin.config.source_tables import AfterTable, FilesTable
-from tocsin.config.tables import SCHEDULES, SHARED, SOURCES, TriggerTable, WorkflowTable
+from tocsin.config.tables import SCHEDULES, SHARED, SOURCES, TriggerTable
 from tocsin.config.values import NAME
+from tocsin.config.workflow_table import WorkflowTable
 from tocsin.settings import EngineSettings, Workflow
 from tocsin.trigger import SourceSpec
 

@@ -108,11 +108,11 @@ def assemble(
     """Name the classes."""
     clock, bus = SystemClock(), Bus([log])
     claims = Claims(owner=owner, settings=EngineSettings(), logs=paths.logs, announce=bus, origin=origin)
-    secrets = FileSecrets(paths.secrets)
     changes, runner = Changes(claims), CommandRunner(environ)
     acceptor = Acceptor(store=store, clock=clock, announce=bus, claims=claims)
     settler = Settler(store=store, clock=clock, announce=bus, claims=claims)
     attempts = Attempts(store=store, runner=runner, settler=settler, announce=bus, paths=paths)
+    recovery = partial(Recovery, store=store, clock=clock, announce=bus, claims=claims)
     return Core(
         paths=paths,
         clock=clock,
@@ -126,7 +126,7 @@ def assemble(
             clock=clock,
             announce=bus,
             acceptor=acceptor,
-            secrets=secrets,
+            secrets=FileSecrets(paths.secrets),
             config=paths.config,
             home=paths.home,
             system_tz=partial(system_zone, environ),
@@ -135,19 +135,15 @@ def assemble(
         ),
         attempts=attempts,
         dispatcher=Dispatcher(store=store, claims=claims, attempts=attempts, settler=settler),
-        recovery=Recovery(
-            store=store,
-            clock=clock,
-            announce=bus,
-            claims=claims,
-            runner=runner,
-            settler=settler,
-            read_outputs=left_behind,
-            paths=paths,
-        ),
+        recovery=recovery(runner=runner, settler=settler, read_outputs=left_behind, paths=paths),
         bookmarks=StoredBookmarks(store=store, clock=clock, announce=bus, claims=claims),
-        references=SecretRefs(store=secrets, environ=environ, monotonic=clock.monotonic),
+        references=references(paths, environ, clock),
     )
+
+
+def references(paths: Paths, environ: Mapping[str, str], clock: SystemClock) -> SecretRefs:
+    """Secrets by reference."""
+    return SecretRefs(store=FileSecrets(paths.secrets), environ=environ, monotonic=clock.monotonic)
 
 
 def left_behind(run_dir: Path) -> tuple[Outputs, str | None]:

@@ -12,7 +12,8 @@ from typing import Final
 from aiohttp import web
 
 from tocsin.components import VERSIONS
-from tocsin.errors import BindingMismatch, StoreUnusable
+from tocsin.engine.accept import BINDING
+from tocsin.errors import StoreUnusable
 from tocsin.event import (
     Accepted,
     Answer,
@@ -134,10 +135,12 @@ class Ingress:
         )
         given = await self._accept(occurrence, of_props(row.spec.props))
         if isinstance(given, Declined):  # it was turned off or paused a moment ago
-            await self._refuse_declined(row)
+            await self._refuse_declined(row, given.reason)
         return self._answer(request, id_, given)
 
-    async def _refuse_declined(self, row: Registration) -> None:
+    async def _refuse_declined(self, row: Registration, reason: str) -> None:
+        if reason == BINDING:
+            LOGGER.warning("%s: a delivery for what is no webhook any more", row.spec.name)
         changed = await self._context.store.read(lambda tx: registrations.by_id(tx, row.id))
         if changed is not None:
             self._refuse_off(changed)
@@ -146,11 +149,6 @@ class Ingress:
         try:
             given = await self._context.accept.accept_all([occurrence], rate=rate)
             return given if isinstance(given, Limited) else given[0]
-        except BindingMismatch as error:
-            LOGGER.warning(
-                "%s: %s is %s, not %s", error.registration_id, error.field, error.wanted, error.seen
-            )
-            raise gone() from error
         except StoreUnusable as error:
             LOGGER.error("a delivery was not taken: %s", error)
             message = "the delivery could not be written down; send it again"
