@@ -64,14 +64,6 @@ class BadRequest(TocsinError):
     """What was asked for cannot be understood; the text says what was seen and wanted."""
 
 
-class SignatureRejected(TocsinError):
-    """Nobody who knows the secret vouches for a delivery. code: `bad_signature` or `stale_timestamp`."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
-
-
 class LockHeld(TocsinError):
     """Another engine holds this home's lock."""
 
@@ -139,3 +131,19 @@ class ConfigInvalid(TocsinError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = tuple(problems)
+
+
+class SignatureRejected(TocsinError):
+    """A delivery whose signature does not hold. Its text is for the sender. stale: by its timestamp."""
+
+    def __init__(self, message: str, *, stale: bool = False) -> None:
+        super().__init__(message)
+        self.stale = stale
+
+
+class SecretMissing(TocsinError):
+    """A secret that a reference names cannot be had. Never holds a value."""
+
+    def __init__(self, reference: str, why: str) -> None:
+        super().__init__(f"the secret {reference} cannot be had: {why}")
+        self.reference = reference

@@ -7,29 +7,11 @@ if all had kept their distance. Pure; ``engine.accept`` keeps it, in the accepti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from tocsin.instants import MICROSECOND
-from tocsin.trigger import Json
+from tocsin.trigger import Json, Rate
 
 KEY = "rate"  # of an installation's props
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """So many within any stretch of this length, all of them at once if need be.
-
-    What was used up comes back evenly. count: 1 or more. per: longer than nothing.
-    """
-
-    count: int
-    per: timedelta
-
-    @property
-    def distance(self) -> timedelta:
-        """Between two deliveries that keep the rate; rounded up, so that it is never exceeded."""
-        return -(-self.per // (self.count * MICROSECOND)) * MICROSECOND
 
 
 def of_props(props: Mapping[str, Json]) -> Rate | None:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from tocsin.event import Answer, Occurrence
+from tocsin.event import Answer, Limited, Occurrence
 from tocsin.notices import Notice
 from tocsin.registration import Registration
 from tocsin.runs import Outcome, ProcessFacts, Run, RunRequest
+from tocsin.trigger import Rate
 
 
 class Clock(Protocol):
@@ -45,6 +46,15 @@ class Accept(Protocol):
         """Check the binding, deduplicate, record; returns after the commit.
 
         Raises BindingMismatch when the occurrence claims a binding that is not its registration's.
+        """
+        ...
+
+    async def accept_all(
+        self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None
+    ) -> Sequence[Answer] | Limited:
+        """Take one delivery for each trigger that it is told to, in one transaction; answers in order.
+
+        rate: how often their source may tell of something. A wrong binding is declined.
         """
         ...
 
@@ -186,6 +196,14 @@ class SecretStore(Protocol):
 
     def delete(self, name: str) -> None:
         """Forget a value; no error when there is none."""
+        ...
+
+
+class SecretReferences(Protocol):
+    """Finds secrets by reference (`env:HOOK`, `store:partner`). Blocks: ask in a thread."""
+
+    def values(self, references: Sequence[str]) -> Sequence[str]:
+        """The value of each, in their order. Raises SecretMissing."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""Whether a delivery was signed by somebody who knows the secret. Pure: headers, body and `now` in.
+"""Signatures of webhooks over the exact bytes: verified, and made for test deliveries. Pure.
 
-Every comparison takes the same time whatever differs (`hmac.compare_digest`). One exception type
-leaves here, whatever the headers hold.
+A `Scheme` says where a sender puts its signature and what it signs; ``presets`` has those of known
+senders. Whatever a header holds, `verify` returns or raises `SignatureRejected`, nothing else.
 """
 
 from __future__ import annotations
@@ -10,227 +10,203 @@ import base64
 import binascii
 import hashlib
 import hmac
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from tocsin.errors import SignatureRejected
-from tocsin.presets import PRESETS
+from tocsin.instants import EPOCH
 from tocsin.trigger import Json
 
 Headers: TypeAlias = Mapping[str, Sequence[str]]
-"""Lower-case names; values in order of arrival."""
+"""Names in lower case; of each the values in the order of their arrival."""
 
-TOLERANCE: Final = timedelta(minutes=5)
-SECONDS: Final = re.compile(r"[0-9]{1,12}")
-MAX_SIGNATURES: Final = 1_000  # of one header; rotation needs two
+TOLERANCE: Final = timedelta(minutes=5)  # Standard Webhooks and Stripe; DESIGN section 10
+MOST: Final = 1000  # signatures of one header that are looked at
+SECONDS: Final = re.compile(r"[0-9]{1,11}")  # decimal digits and nothing else; milliseconds are 13
 WHSEC: Final = "whsec_"
+FIELD: Final = re.compile(r"\{(body|timestamp|id)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheme:
-    """How a source's deliveries are signed.
+    """How one kind of sender signs.
 
-    header: lower-case. encoding: `hex` or `base64`. signed_text: what is signed, with {body},
-    {timestamp} and {id}.
+    header: holds the signature, or several between `separator`. prefix: stands before each one.
+    encoding: `hex`, `base64`, or `plain` for a header that is the secret itself. signed_text: what is
+    signed, with `{body}`, `{timestamp}` and `{id}`. timestamp_header, id_header: where these come from;
+    timestamp_key: the key of the timestamp inside the signature's own header (`t=…,v1=…`).
+    secret_prefix: secrets are base64, after this where it is there.
+    delivery_id, event_type: `header:NAME` or `payload:PATH`, the first that is there counts.
+    challenge: the key of a text that a verified delivery without an event wants to have back.
     """
 
     preset: str
     header: str
     prefix: str = ""
+    separator: str | None = None
     encoding: str = "hex"
     signed_text: str = "{body}"
-    tolerance: timedelta = TOLERANCE
+    timestamp_header: str | None = None
+    timestamp_key: str | None = None
+    id_header: str | None = None
+    tolerance_s: int = int(TOLERANCE.total_seconds())
+    secret_prefix: str = ""
+    delivery_id: tuple[str, ...] = ()
+    event_type: tuple[str, ...] = ()
+    challenge: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """What `of_json` reads."""
-        return {
-            "preset": self.preset,
-            "header": self.header,
-            "prefix": self.prefix,
-            "encoding": self.encoding,
-            "signed_text": self.signed_text,
-            "tolerance_ms": self.tolerance // timedelta(milliseconds=1),
-        }
+    def document(self) -> dict[str, Json]:
+        """As JSON values; `of` reads it."""
+        plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return plain | {"delivery_id": list(self.delivery_id), "event_type": list(self.event_type)}
 
-    @staticmethod
-    def of_json(written: Mapping[str, Any]) -> Scheme:
-        """What `as_json` wrote."""
-        fields = {key: value for key, value in written.items() if key != "tolerance_ms"}
-        return Scheme(**fields, tolerance=timedelta(milliseconds=written.get("tolerance_ms", 300_000)))
-
-    @staticmethod
-    def of_preset(name: str) -> Scheme:
-        """A provider's own."""
-        preset = PRESETS[name]
-        return Scheme(preset=name, header=preset.header, prefix=preset.prefix, encoding=preset.encoding)
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Scheme:
+        """The scheme that a `document` was made from."""
+        lists = {name: tuple(document[name]) for name in ("delivery_id", "event_type")}
+        return cls(**{**document, **lists})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What the headers of a delivery that fits say of it. sent_at: aware UTC.
+    """A delivery that one of the secrets has signed. sent_at: when, by the signed timestamp; aware UTC."""
 
-    challenge: the text that slack's url_verification wants back.
-    """
-
-    delivery_id: str | None = None
-    event_type: str | None = None
-    sent_at: datetime | None = None
-    challenge: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """What the headers say: the signatures, and the text that they are of."""
-
-    signatures: Sequence[str]
-    text: bytes
     sent_at: datetime | None = None
 
 
 def verify(
     scheme: Scheme, headers: Headers, body: bytes, secrets: Sequence[str], *, now: datetime
 ) -> Verified:
-    """What the delivery says of itself. Raises SignatureRejected when no secret fits or it is stale."""
-    claim = CLAIMS.get(scheme.preset, plain_claim)(scheme, headers, body)
-    if claim.sent_at is not None and abs(now - claim.sent_at) > scheme.tolerance:
-        raise SignatureRejected("stale_timestamp")
-    if not any(fits(scheme, claim, secret) for secret in secrets):
-        raise SignatureRejected("bad_signature")
-    preset = PRESETS.get(scheme.preset, PRESETS["generic"])
-    return Verified(
-        delivery_id=said(headers, preset.id_header),
-        event_type=said(headers, preset.type_header),
-        sent_at=claim.sent_at,
-        challenge=challenge(body) if scheme.preset == "slack" else None,
-    )
+    """Raises SignatureRejected: `stale_timestamp` before `bad_signature`, and only that."""
+    given = only(headers, scheme.header)
+    sent_at = None if not has_timestamp(scheme) else fresh(scheme, headers, given, now)
+    text = signed(scheme, headers, given, body)
+    found = list(signatures(scheme, given))
+    if not any(is_signed(scheme, text, secret, found) for secret in secrets):
+        raise SignatureRejected("the signature fits none of the secrets")
+    return Verified(sent_at=sent_at)
 
 
-def plain_claim(scheme: Scheme, headers: Headers, body: bytes) -> Claim:
-    """One header, over the body."""
-    return Claim(signatures=[without_prefix(scheme, one(headers, scheme.header))], text=body)
+def sign(scheme: Scheme, body: bytes, secret: str, *, delivery_id: str, now: datetime) -> dict[str, str]:
+    """The headers of a delivery as its sender would make them. now: aware UTC. Raises ValueError."""
+    fault = fault_of(scheme, secret)
+    if fault is not None:
+        raise ValueError(fault)
+    seconds = str(int(now.timestamp()))
+    headers = {scheme.id_header: delivery_id} if scheme.id_header else {}
+    if scheme.timestamp_header is not None:
+        headers[scheme.timestamp_header] = seconds
+    text = filled(scheme, body, timestamp=seconds, id_=delivery_id)
+    value = secret if scheme.encoding == "plain" else scheme.prefix + encoded(scheme, text, secret)
+    if scheme.timestamp_key is not None:
+        value = f"{scheme.timestamp_key}={seconds},{value}"
+    return {**headers, scheme.header: value}
 
 
-def standard_claim(scheme: Scheme, headers: Headers, body: bytes) -> Claim:
-    """Several signatures, over id, timestamp and body (Standard Webhooks 1.0)."""
-    id_, timestamp = one(headers, "webhook-id"), one(headers, "webhook-timestamp")
-    given = one(headers, scheme.header).split(" ")[:MAX_SIGNATURES]
-    signatures = [text.removeprefix("v1,") for text in given if text.startswith("v1,")]
-    text = f"{id_}.{timestamp}.".encode("utf-8", "surrogateescape") + body
-    return Claim(signatures=signatures, text=text, sent_at=instant_of(timestamp))
+def fault_of(scheme: Scheme, secret: str) -> str | None:
+    """Why nothing could ever be verified with this secret; None when it can."""
+    if not secret:
+        return "it is empty"
+    if not scheme.secret_prefix:
+        return None
+    try:
+        key = base64.b64decode(secret.removeprefix(scheme.secret_prefix), validate=True)
+    except (binascii.Error, ValueError):
+        return f"it is not base64 after {scheme.secret_prefix}"
+    return None if key else f"nothing stands after {scheme.secret_prefix}"
 
 
-def stripe_claim(scheme: Scheme, headers: Headers, body: bytes) -> Claim:
-    """`t=…,v1=…,v1=…`, over timestamp and body."""
-    parts = [part.strip().partition("=") for part in one(headers, scheme.header).split(",")[:MAX_SIGNATURES]]
-    times = [value for key, _, value in parts if key == "t"]
-    if len(times) != 1:
-        raise SignatureRejected("bad_signature")
-    signatures = [value for key, _, value in parts if key == "v1"]
-    return Claim(signatures=signatures, text=f"{times[0]}.".encode() + body, sent_at=instant_of(times[0]))
+def has_timestamp(scheme: Scheme) -> bool:
+    return scheme.timestamp_header is not None or scheme.timestamp_key is not None
 
 
-def slack_claim(scheme: Scheme, headers: Headers, body: bytes) -> Claim:
-    """`v0=…`, over version, timestamp and body."""
-    timestamp = one(headers, "x-slack-request-timestamp")
-    sent_at, signature = instant_of(timestamp), without_prefix(scheme, one(headers, scheme.header))
-    return Claim(signatures=[signature], text=f"v0:{timestamp}:".encode() + body, sent_at=sent_at)
+def only(headers: Headers, name: str) -> str:
+    """The one value of a header; two different ones name nothing."""
+    values = set(headers.get(name.lower(), ()))
+    if len(values) != 1 or not (value := values.pop()).strip():
+        raise SignatureRejected(f"wanted: one {name} header")
+    return value
 
 
-CLAIMS: Final[Mapping[str, Callable[[Scheme, Headers, bytes], Claim]]] = {
-    "standard-webhooks": standard_claim,
-    "stripe": stripe_claim,
-    "slack": slack_claim,
-}
+def fresh(scheme: Scheme, headers: Headers, given: str, now: datetime) -> datetime:
+    """When it was sent, if that is near enough to now."""
+    text = timestamp(scheme, headers, given)
+    if not SECONDS.fullmatch(text):
+        raise SignatureRejected("the timestamp is no number of seconds", stale=True)
+    sent_at = EPOCH + timedelta(seconds=int(text))
+    if abs(now - sent_at) > timedelta(seconds=scheme.tolerance_s):
+        raise SignatureRejected("the timestamp is too old, or a clock is wrong", stale=True)
+    return sent_at
 
 
-def fits(scheme: Scheme, claim: Claim, secret: str) -> bool:
-    """Whether one of the signatures is made with this secret."""
-    if scheme.preset == "gitlab":
-        return any(same(given, secret) for given in claim.signatures)
-    made = signature_of(scheme, claim.text, secret)
-    return any(same(given, made) for given in claim.signatures)
+def timestamp(scheme: Scheme, headers: Headers, given: str) -> str:
+    if scheme.timestamp_header is not None:
+        return only(headers, scheme.timestamp_header).strip()
+    found = {part.partition("=")[2] for part in parts(given) if part.startswith(f"{scheme.timestamp_key}=")}
+    return found.pop() if len(found) == 1 else ""
 
 
-def signature_of(scheme: Scheme, text: bytes, secret: str) -> str:
-    """The signature of a text, encoded."""
-    digest = hmac.new(key_of(scheme, secret), text, hashlib.sha256)
-    return base64.b64encode(digest.digest()).decode() if scheme.encoding == "base64" else digest.hexdigest()
+def parts(given: str) -> Iterator[str]:
+    """`t=1, v1=abc` as `t=1` and `v1=abc`."""
+    for part in given.split(",", MOST)[:MOST]:
+        yield part.strip()
+
+
+def signatures(scheme: Scheme, given: str) -> Iterator[str]:
+    """Every signature in a header, without its prefix."""
+    if scheme.timestamp_key is not None:
+        candidates = list(parts(given))
+    elif scheme.separator is not None:
+        candidates = given.split(scheme.separator, MOST)[:MOST]
+    else:
+        candidates = [given]
+    for candidate in candidates:
+        if candidate.startswith(scheme.prefix):
+            yield candidate.removeprefix(scheme.prefix).strip()
+
+
+def signed(scheme: Scheme, headers: Headers, given: str, body: bytes) -> bytes:
+    """The bytes that the sender has signed."""
+    when = timestamp(scheme, headers, given) if has_timestamp(scheme) else ""
+    id_ = only(headers, scheme.id_header) if scheme.id_header and "{id}" in scheme.signed_text else ""
+    return filled(scheme, body, timestamp=when, id_=id_)
+
+
+def filled(scheme: Scheme, body: bytes, *, timestamp: str, id_: str) -> bytes:
+    """The template with its fields; what fills one is never read as a template again."""
+    values = {"body": body, "timestamp": as_bytes(timestamp), "id": as_bytes(id_)}
+    pieces = FIELD.split(scheme.signed_text)
+    return b"".join(values[piece] if n % 2 else piece.encode() for n, piece in enumerate(pieces))
+
+
+def is_signed(scheme: Scheme, text: bytes, secret: str, found: Sequence[str]) -> bool:
+    """Whether one of the signatures is this secret's; compared in constant time."""
+    if fault_of(scheme, secret) is not None:
+        return False
+    wanted = as_bytes(secret if scheme.encoding == "plain" else encoded(scheme, text, secret))
+    is_hex = scheme.encoding == "hex"
+    return any(hmac.compare_digest(as_bytes(one.lower() if is_hex else one), wanted) for one in found)
+
+
+def encoded(scheme: Scheme, text: bytes, secret: str) -> str:
+    """HMAC-SHA256 as the sender writes it."""
+    digest = hmac.new(key_of(scheme, secret), text, hashlib.sha256).digest()
+    return digest.hex() if scheme.encoding == "hex" else base64.b64encode(digest).decode()
 
 
 def key_of(scheme: Scheme, secret: str) -> bytes:
-    """The key; of Standard Webhooks what the secret is the base64 of. Raises SignatureRejected."""
-    if scheme.preset != "standard-webhooks":
-        return secret.encode()
+    """The bytes of the key; a prefix that only marks the kind of secret may be missing."""
+    if scheme.secret_prefix:
+        return base64.b64decode(secret.removeprefix(scheme.secret_prefix))
+    return as_bytes(secret)
+
+
+def as_bytes(text: str) -> bytes:
+    """As it arrived: bytes that are no UTF-8 are surrogates (PEP 383); nobody sends other ones."""
     try:
-        return base64.b64decode(secret.removeprefix(WHSEC), validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise SignatureRejected("bad_signature") from error
-
-
-def same(given: str, wanted: str) -> bool:
-    return bool(wanted) and hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
-
-
-def one(headers: Headers, name: str) -> str:
-    """The one value of a header. Raises SignatureRejected for none, an empty one and several."""
-    values = headers.get(name, ())
-    if len(values) != 1 or not values[0].strip():
-        raise SignatureRejected("bad_signature")
-    return values[0].strip()
-
-
-def said(headers: Headers, name: str | None) -> str | None:
-    values = headers.get(name or "", ())
-    return (values[0].strip() or None) if len(values) == 1 else None
-
-
-def without_prefix(scheme: Scheme, value: str) -> str:
-    if not value.startswith(scheme.prefix):
-        raise SignatureRejected("bad_signature")
-    return value.removeprefix(scheme.prefix)
-
-
-def instant_of(text: str) -> datetime:
-    """Decimal seconds since the epoch. Raises SignatureRejected for anything else."""
-    if not SECONDS.fullmatch(text):
-        raise SignatureRejected("bad_signature")
-    try:
-        return datetime.fromtimestamp(int(text), UTC)
-    except (OverflowError, OSError, ValueError) as error:
-        raise SignatureRejected("stale_timestamp") from error
-
-
-def challenge(body: bytes) -> str | None:
-    """What slack's url_verification wants back (api.slack.com/events/url_verification)."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    text = (
-        found.get("challenge")
-        if isinstance(found, dict) and found.get("type") == "url_verification"
-        else None
-    )
-    return text if isinstance(text, str) else None
-
-
-def sign(
-    scheme: Scheme, body: bytes, secret: str, *, delivery_id: str, event_type: str | None, now: datetime
-) -> dict[str, str]:
-    """The headers of a delivery as the provider would send it."""
-    preset, seconds = PRESETS.get(scheme.preset, PRESETS["generic"]), str(int(now.timestamp()))
-    texts = {
-        "standard-webhooks": f"{delivery_id}.{seconds}.".encode(),
-        "stripe": f"{seconds}.".encode(),
-        "slack": f"v0:{seconds}:".encode(),
-    }
-    made = signature_of(scheme, texts.get(scheme.preset, b"") + body, secret)
-    worded = {"standard-webhooks": f"v1,{made}", "stripe": f"t={seconds},v1={made}", "gitlab": secret}
-    found = {scheme.header: worded.get(scheme.preset, f"{scheme.prefix}{made}")}
-    said_too = {preset.id_header: delivery_id, preset.type_header: event_type}
-    sent = {} if scheme.preset == "shopify" else {preset.sent_header: seconds}
-    return found | {name: value for name, value in (said_too | sent).items() if name and value}
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")

@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
+MICROSECOND = timedelta(microseconds=1)
+
 NANOS = 10**9  # money is counted in billionths of a dollar: sums of whole numbers are exact
 
 
@@ -97,6 +99,22 @@ class MisfirePolicy:
     limit: int = 24
     wake_delay: timedelta = timedelta()
     splay: timedelta = timedelta()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """So many within any stretch of this length, all of them at once if need be.
+
+    What was used up comes back evenly. count: 1 or more. per: longer than nothing.
+    """
+
+    count: int
+    per: timedelta
+
+    @property
+    def distance(self) -> timedelta:
+        """Between two deliveries that keep the rate; rounded up, so that it is never exceeded."""
+        return -(-self.per // (self.count * MICROSECOND)) * MICROSECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

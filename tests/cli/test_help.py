@@ -48,6 +48,7 @@ COMMANDS = [
     "gaps",
     "url",
     "state",
+    "secret",
     "paths",
     "version",
 ]

@@ -158,7 +158,9 @@ def test_a_delivery_of_the_wrong_shape_from_the_post_to_the_run(bare: Home) -> N
         assert "shaped: accepted" in home.ok("quarantine", "replay", id_, "--diff").out
         done = home.ok("quarantine", "replay", id_, "--json").json
         event = done["decisions"][0]["event_id"]
-        assert home.ok("event", event, "--json").json["envelope"]["schema_status"] == "valid"
+        told = home.ok("event", event, "--json").json
+        assert told["envelope"]["schema_status"] == "valid"
+        assert "fits its schema" in [step["what"] for step in told["trace"]]
         status, _ = post(address, {"want": True})
         assert status in (200, 202)
         assert home.ok("status", "--json").json["quarantine"] == 0

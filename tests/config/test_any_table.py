@@ -14,8 +14,10 @@ from tocsin.config.convert import default_keys, engine_settings, trigger, workfl
 from tocsin.config.engine_table import EngineTable
 from tocsin.config.problems import keys_of
 from tocsin.config.rules import Around
-from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, WebhookTable
-from tocsin.config.tables import TriggerTable, WorkflowTable
+from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable
+from tocsin.config.tables import TriggerTable
+from tocsin.config.webhook_table import WebhookTable
+from tocsin.config.workflow_table import WorkflowTable
 from tocsin.settings import EngineSettings, Workflow
 
 AROUND = Around(

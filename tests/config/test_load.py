@@ -10,7 +10,8 @@ import pytest
 
 from tests.config.loading import WORKFLOW, loaded, trigger
 from tocsin.config.engine_table import EngineTable
-from tocsin.config.tables import TriggerTable, WorkflowTable
+from tocsin.config.tables import TriggerTable
+from tocsin.config.workflow_table import WorkflowTable
 from tocsin.settings import EngineSettings, Workflow
 from tocsin.trigger import At, Cron, Every, Kind, Misfire, MisfirePolicy, Overlap, Schedule, TriggerSpec
 

@@ -237,7 +237,6 @@ def test_one_mistake_is_one_complaint(tmp_path: Path, text: str, complaint: str)
     [
         'feed = { url = "https://example.org" }',
         'coalesce = { window = "30s" }',
-        'rate = "60/min"',
     ],
 )
 def test_a_key_that_would_do_nothing_is_refused(tmp_path: Path, key: str) -> None:

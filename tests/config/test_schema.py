@@ -21,8 +21,10 @@ from tocsin.config.engine_table import EngineTable
 from tocsin.config.load import load
 from tocsin.config.problems import keys_of
 from tocsin.config.schema import json_schema
-from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, SourceTable, Table, WebhookTable
-from tocsin.config.tables import FileTables, TriggerTable, WorkflowTable
+from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, SourceTable, Table
+from tocsin.config.tables import FileTables, TriggerTable
+from tocsin.config.webhook_table import WebhookTable
+from tocsin.config.workflow_table import WorkflowTable
 from tocsin.errors import Refused
 
 CONFIG = Path(__file__).parents[2] / "config"

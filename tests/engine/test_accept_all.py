@@ -8,9 +8,8 @@ from pathlib import Path
 from tests.engine.rig import Rig, open_rig, spec
 from tests.store.raw import on_writer
 from tocsin.event import Accepted, Declined, Duplicate, Limited
-from tocsin.ratelimit import Rate
 from tocsin.registration import DisabledReason, Registration
-from tocsin.trigger import Kind
+from tocsin.trigger import Kind, Rate
 
 TWO = Rate(count=2, per=timedelta(minutes=1))
 ROWS = (

@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 from tests.engine.rig import Rig, ended, scheduled, spec
 from tests.engine.test_polling import FEED, poll, polls
 from tests.fakes import succeeded
 from tests.store.raw import on_writer
+from tocsin.engine.admission import admit
+from tocsin.engine.judging import ROUNDS, Batch, Verdict, Wanted, write_judged
 from tocsin.event import Accepted, Duplicate, Filtered, Limited, Origin, Quarantined
 from tocsin.notices import DeliveryFiltered, DeliveryQuarantined
-from tocsin.ratelimit import Rate
 from tocsin.registration import Registration
 from tocsin.seams import FileMark
 from tocsin.store import ledger, quarantine, registrations
 from tocsin.store.connection import Tx
-from tocsin.trigger import Every, Json, Kind
+from tocsin.trigger import Every, Json, Kind, Rate
 
 CREATED = 'event.raw_payload.action == "created"'
 ORDER: dict[str, Json] = {"type": "object", "required": ["id"]}
@@ -175,3 +177,20 @@ async def test_a_chain_is_filtered_by_what_the_run_put_out(open_engine: Rig) -> 
     assert [event.registration for event in await rig.events()] == ["first", "two"]
     assert await journal(rig, "filtered") == ["filter: false"]
     assert await rig.count("SELECT count(*) FROM runs WHERE state = 'running'") == 1
+
+
+async def test_what_is_another_question_each_time_is_judged_where_it_stands(rig: Rig) -> None:
+    row, asked = await rig.add(spec(filter="event.raw_payload.n > 2")), count()
+
+    def step(tx: Tx, batch: Batch) -> Verdict:
+        found = registrations.by_id(tx, row.id) or row
+        return batch.verdict(found, rig.occurrence(row, payload={"n": next(asked)}))
+
+    assert await write_judged(rig.store, step, rig.clock.now()) == Wanted()
+    assert next(asked) == ROUNDS + 1
+
+
+async def test_without_a_batch_it_is_judged_in_the_transaction(rig: Rig) -> None:
+    row = await rig.add(spec(filter="false"))
+    occurrence, now = rig.occurrence(row), rig.clock.now()
+    assert await rig.write(lambda tx: admit(tx, occurrence, now=now, announce=rig.notices)) == Filtered()

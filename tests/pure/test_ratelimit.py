@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.ratelimit import Rate, of_props, step
+from tocsin.ratelimit import of_props, step
+from tocsin.trigger import Rate
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -16,18 +16,17 @@ from tocsin.engine.applying import Applier, secret_name
 from tocsin.engine.claims import Claims
 from tocsin.engine.controls import Controls
 from tocsin.engine.retention import Keeper
+from tocsin.engine.secret_refs import SecretRefs
 from tocsin.engine.secret_store import FileSecrets
-from tocsin.errors import Refused
 from tocsin.event import Answer, Event, Limited, Occurrence
 from tocsin.quarantine import Kept
-from tocsin.ratelimit import Rate
 from tocsin.registration import RowOrigin
+from tocsin.seams import Accept
 from tocsin.settings import MIB, EngineSettings, Workflow
 from tocsin.store import events, ledger, quarantine, registrations, workflows
 from tocsin.store.connection import Store, Tx, open_store
-from tocsin.trigger import Json, Kind, Overlap, TriggerSpec
+from tocsin.trigger import Json, Kind, Overlap, Rate, TriggerSpec
 from tocsin.web.app import Limits, WebContext
-from tocsin.web.context import Door
 from tocsin.web.serve import Server
 
 API_TOKEN = "the-token-of-the-api"
@@ -56,7 +55,7 @@ class Reply:
 
 @dataclass(kw_only=True)
 class Rig:
-    """What a test holds of the engine and its server. values: what secret references stand for."""
+    """What a test holds of the engine and its server."""
 
     home: Path
     store: Store
@@ -66,8 +65,13 @@ class Rig:
     controls: Controls
     is_accepting: bool = True
     stops: list[bool] = field(default_factory=list)
-    values: dict[str, str] = field(default_factory=dict)
+    environ: dict[str, str] = field(default_factory=dict)
     url: str | None = None
+
+    @property
+    def references(self) -> SecretRefs:
+        """Secrets by reference; `environ` stands for the engine's own."""
+        return SecretRefs(store=self.secrets, environ=self.environ, monotonic=self.clock.monotonic)
 
     @property
     def port(self) -> int:
@@ -77,6 +81,10 @@ class Rig:
     @property
     def socket(self) -> Path:
         return self.home / "run" / "tocsin.sock"
+
+    async def signed(self, scheme: Json, secrets: list[str], **props: Any) -> str:
+        """A signed webhook trigger's path."""
+        return await self.hook(auth="signed", scheme=scheme, secrets=secrets, **props)
 
     async def hook(self, name: str = "hook", **changes: Any) -> str:
         """A webhook trigger's path. changes: props (`PROPS`, dedupe) and fields of the spec."""
@@ -107,13 +115,6 @@ class Rig:
             return applier.add(tx, spec, versions, origin=RowOrigin.CLI, now=self.clock.now())
 
         return await self.store.write(step)
-
-    def secret_values(self, references: Sequence[str]) -> list[str]:
-        """As the engine resolves them; raises Refused for one that is not known."""
-        missing = [reference for reference in references if reference not in self.values]
-        if missing:
-            raise Refused(f"no secret {missing[0]}")
-        return [self.values[reference] for reference in references]
 
     async def post(self, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Reply:
         """POST with a Content-Length."""
@@ -184,6 +185,10 @@ class OpenedLater:
         self.claims = claims
         self.acceptor: Acceptor | None = None
 
+    async def accept(self, occurrence: Occurrence) -> Answer:
+        assert self.acceptor is not None
+        return await self.acceptor.accept(occurrence)
+
     async def accept_all(
         self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None
     ) -> Sequence[Answer] | Limited:
@@ -234,7 +239,7 @@ async def open_rig(
     limits: Limits | None = None,
     settings: EngineSettings | None = None,
     api_token: str = API_TOKEN,
-    accept: Door | None = None,
+    accept: Accept | None = None,
 ) -> AsyncIterator[Rig]:
     """An engine's parts and a server on a free port, all closed afterwards. accept: another door."""
     settings = settings or EngineSettings()
@@ -249,8 +254,8 @@ async def open_rig(
             api_token=api_token,
             is_accepting=lambda: rig.is_accepting,
             request_stop=rig.stops.append,
+            secrets=rig.references,
             health=health,
-            secret_values=rig.secret_values,
             listen=rig.notices.listeners.append,
         )
         server = Server(context, limits)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.web.rig import JSON, Rig
+from tocsin.presets import PRESETS
 from tocsin.signature import Scheme, sign
 
 A, B = "shared-key-A7", "shared-key-B9"
@@ -19,8 +20,7 @@ B1 = b'{"event":"build.done","id":42}'
 
 def signed(preset: str, *secrets: str) -> dict[str, Any]:
     """Props of a source that is signed so. secrets: references."""
-    scheme = Scheme.of_preset(preset).as_json()
-    return {"auth": "signed", "scheme": scheme, "secrets": list(secrets or ["env:A"])}
+    return {"auth": "signed", "scheme": PRESETS[preset].document(), "secrets": list(secrets or ["env:A"])}
 
 
 def hub(body: bytes, key: str = A) -> dict[str, str]:
@@ -36,13 +36,15 @@ def set_clock(rig: Rig, seconds: int = AT) -> None:
 def headers_of(
     rig: Rig, preset: str, body: bytes, secret: str, *, delivery_id: str, event_type: str | None = None
 ) -> Mapping[str, str]:
-    """A delivery as the provider would sign it now."""
-    made = sign(
-        Scheme.of_preset(preset),
-        body,
-        secret,
-        delivery_id=delivery_id,
-        event_type=event_type,
-        now=rig.clock.now(),
-    )
-    return {**JSON, **made}
+    """A delivery as the provider would send it now."""
+    scheme = PRESETS[preset]
+    said = dict(zip(firsts(scheme), (delivery_id, event_type), strict=True))
+    told = {name: value for name, value in said.items() if name and value}
+    return {**JSON, **sign(scheme, body, secret, delivery_id=delivery_id, now=rig.clock.now()), **told}
+
+
+def firsts(scheme: Scheme) -> list[str]:
+    """The headers that id and type stand in; "" where they do not."""
+    places = (next(iter(scheme.delivery_id), ""), next(iter(scheme.event_type), ""))
+    kinds = [place.partition(":") for place in places]
+    return [name if kind == "header" else "" for kind, _, name in kinds]

@@ -17,7 +17,7 @@ NAMES = ("one", "two", "three")
 @pytest.fixture
 async def path(rig: Rig) -> str:
     """A source with github's preset and the key A that feeds three triggers."""
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     return await rig.instance("partner", *NAMES, **signed("github"))
 
 
@@ -57,7 +57,7 @@ async def test_a_delivery_without_an_id_is_one_row_too(rig: Rig, path: str) -> N
 
 
 async def test_one_trigger_is_answered_as_if_it_had_the_address_to_itself(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     path = await rig.instance("partner", "only", **signed("github"))
     reply = await rig.post(path, B1, sent())
     [event] = await rig.events()
@@ -65,7 +65,7 @@ async def test_one_trigger_is_answered_as_if_it_had_the_address_to_itself(rig: R
 
 
 async def test_standard_webhooks_is_signed_by_id_time_and_body(rig: Rig) -> None:
-    rig.values["env:A"] = S1
+    rig.environ["A"] = S1
     path = await rig.instance(**signed("standard-webhooks"))
     headers = headers_of(rig, "standard-webhooks", B1, S1, delivery_id="msg_1")
     assert (await rig.post(path, B1, {**headers, "webhook-id": "msg_2"})).status == 401
@@ -110,7 +110,7 @@ async def test_one_that_drifted_keeps_the_delivery_with_its_sender(rig: Rig, pat
 
 
 async def test_each_trigger_has_its_own_filter(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     for name, number in (("forty-two", 42), ("seven", 7)):
         path = await rig.instance(
             "partner", name, filter=f"event.raw_payload.id == {number}", **signed("github")
@@ -126,7 +126,7 @@ async def test_each_trigger_has_its_own_filter(rig: Rig) -> None:
 
 
 async def test_what_does_not_fit_a_schema_is_kept_and_said(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     schema = {"type": "object", "required": ["order"]}
     path = await rig.instance(schema=schema, **signed("github"))
     reply = await rig.post(path, B1, sent())
@@ -136,7 +136,7 @@ async def test_what_does_not_fit_a_schema_is_kept_and_said(rig: Rig) -> None:
 
 
 async def test_a_limited_delivery_leaves_no_trace_and_is_taken_when_it_comes_again(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     rate = {"count": 1, "per_ms": 60_000}
     path = await rig.instance("partner", "one", "two", rate=rate, **signed("github"))
     assert (await rig.post(path, B1, sent())).status == 202
@@ -174,7 +174,7 @@ async def test_a_source_may_be_open_to_anybody(rig: Rig) -> None:
 
 
 async def test_a_mapping_gives_the_payload_names_of_ones_own(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     mapping = {"model": "build", "fields": {"number": "id", "who": "sender.login"}, "hint": "event"}
     path = await rig.instance(normalize=mapping, **signed("github"))
     reply = await rig.post(path, B1, sent())

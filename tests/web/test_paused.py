@@ -13,8 +13,8 @@ from tests.web.rig import JSON, Rig, open_rig
 from tocsin.engine.accept import Acceptor
 from tocsin.engine.claims import Claims
 from tocsin.event import Answer, Limited, Occurrence
-from tocsin.ratelimit import Rate
 from tocsin.settings import EngineSettings
+from tocsin.trigger import Rate
 
 LATER = timedelta(minutes=5)
 
@@ -77,6 +77,9 @@ class TooLate:
     def __init__(self, *, off: bool) -> None:
         self.rig: Rig | None = None
         self._off = off
+
+    async def accept(self, occurrence: Occurrence) -> Answer:
+        raise NotImplementedError
 
     async def accept_all(
         self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None

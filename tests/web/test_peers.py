@@ -10,7 +10,7 @@ import pytest
 from tests.fakes import FakeClock
 from tests.web.rig import JSON, Rig
 from tests.web.signing import B1, A, hub, signed
-from tocsin.ratelimit import Rate
+from tocsin.trigger import Rate
 from tocsin.web.peers import MAX_PEERS, REFUSED, Peers, site
 
 FEW = Rate(count=3, per=timedelta(minutes=1))
@@ -65,7 +65,7 @@ def test_an_ipv6_site_is_one_peer(peer: str, whom: str) -> None:
 async def test_over_the_limit_a_refusal_is_429_and_leaves_no_trace(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     path, open_path = await rig.hook(**signed("github")), await rig.hook("open")
     kept = await use_up(rig, path)
     caplog.set_level(logging.INFO)

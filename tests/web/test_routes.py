@@ -54,7 +54,7 @@ class Route:
 async def route(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Route]:
     opening: Opening = request.param
     async with open_rig(tmp_path, limits=HURRY) as rig:
-        rig.values["env:A"] = A
+        rig.environ["A"] = A
         yield Route(rig=rig, path=await opening(rig))
 
 

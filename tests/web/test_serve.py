@@ -14,10 +14,10 @@ import pytest
 from tests.web.rig import JSON, Rig, health, open_rig, request
 from tocsin.errors import Refused
 from tocsin.event import Answer, Limited, Occurrence
-from tocsin.ratelimit import Rate
+from tocsin.seams import Accept
 from tocsin.settings import EngineSettings
+from tocsin.trigger import Rate
 from tocsin.web.app import WebContext
-from tocsin.web.context import Door
 from tocsin.web.serve import Server, url_of
 
 
@@ -39,8 +39,8 @@ def context_of(rig: Rig) -> WebContext:
         api_token="t",
         is_accepting=lambda: True,
         request_stop=rig.stops.append,
+        secrets=rig.references,
         health=health,
-        secret_values=rig.secret_values,
         listen=rig.notices.listeners.append,
     )
 
@@ -117,9 +117,12 @@ async def test_a_stop_lets_a_request_under_way_end(tmp_path: Path) -> None:
 class Gate:
     """A door that opens when the test says so."""
 
-    def __init__(self, behind: Door) -> None:
+    def __init__(self, behind: Accept) -> None:
         self.reached, self.opened = asyncio.Event(), asyncio.Event()
         self._behind = behind
+
+    async def accept(self, occurrence: Occurrence) -> Answer:
+        raise NotImplementedError
 
     async def accept_all(
         self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None

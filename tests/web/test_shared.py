@@ -22,7 +22,7 @@ BODY = b'{"order": 1}'
 @pytest.fixture
 async def path(rig: Rig) -> str:
     """Shopify for two shops, each with a secret of its own."""
-    rig.values |= {"env:A": A, "env:B": B}
+    rig.environ |= {"A": A, "B": B}
     return await rig.shared("shopify", "orders", "stock", **shops(SHOPS))
 
 
@@ -95,7 +95,7 @@ async def test_an_account_that_no_connection_is_for_is_kept_when_somebody_vouche
 
 
 async def test_two_connections_that_fit_are_one_too_many(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     both = [{"name": name, "account": None, "secrets": ["env:A"]} for name in ("one", "two")]
     path = await rig.shared("shopify", **shops(both))
     kept = await stray_of(rig, await from_shop(rig, path, A, None))
@@ -104,7 +104,7 @@ async def test_two_connections_that_fit_are_one_too_many(rig: Rig) -> None:
 
 
 async def test_a_connection_without_an_account_is_for_those_that_no_other_is_for(rig: Rig) -> None:
-    rig.values |= {"env:A": A, "env:B": B}
+    rig.environ |= {"A": A, "B": B}
     path = await rig.shared(
         "shopify", **shops([SHOPS[0], {"name": "rest", "account": None, "secrets": ["env:B"]}])
     )
@@ -115,7 +115,7 @@ async def test_a_connection_without_an_account_is_for_those_that_no_other_is_for
 
 
 async def test_a_secret_that_is_not_to_be_had_stops_only_its_own_account(rig: Rig, path: str) -> None:
-    del rig.values["env:B"]
+    del rig.environ["B"]
     assert (await from_shop(rig, path, A, "a.example")).status == 202
     assert (await from_shop(rig, path, A, None, id_="w-2")).status == 202
     assert (await from_shop(rig, path, B, "b.example")).error == (503, "unavailable")
@@ -148,7 +148,7 @@ async def test_two_sources_of_a_provider_each_get_what_is_theirs(rig: Rig, path:
 
 
 async def test_more_triggers_than_one_delivery_may_start_are_an_overflow(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     names = [f"t{number}" for number in range(MAX_TAKERS)]
     path = await rig.shared("shopify", *names, **shops(SHOPS[:1]))
     assert (await from_shop(rig, path, A, "a.example")).status == 202
@@ -171,7 +171,7 @@ async def test_more_triggers_than_one_delivery_may_start_are_an_overflow(rig: Ri
 async def test_other_providers_name_the_account_in_the_payload(
     rig: Rig, provider: str, payload: dict[str, Any]
 ) -> None:
-    rig.values |= {"env:A": A, "env:B": B}
+    rig.environ |= {"A": A, "B": B}
     connections = [
         {"name": "ours", "account": "octo-org", "secrets": ["env:A"]},
         {"name": "theirs", "account": "other", "secrets": ["env:B"]},
@@ -186,7 +186,7 @@ async def test_other_providers_name_the_account_in_the_payload(
 async def test_the_same_id_from_another_account_is_another_delivery_where_senders_choose_ids(
     rig: Rig,
 ) -> None:
-    rig.values |= {"env:A": A, "env:B": B}
+    rig.environ |= {"A": A, "B": B}
     path = await rig.shared("gitlab", **shops(SHOPS, "gitlab"))
     for secret in (A, B):
         headers = headers_of(rig, "gitlab", BODY, secret, delivery_id="1")
@@ -216,7 +216,7 @@ async def test_a_replay_from_the_quarantine_is_as_it_would_have_been(rig: Rig, p
 
 
 async def test_what_is_replayed_is_known_again_by_the_ids_of_its_account(rig: Rig) -> None:
-    rig.values |= {"env:A": A, "env:B": B}
+    rig.environ |= {"A": A, "B": B}
     path = await rig.shared("gitlab", **shops(SHOPS, "gitlab"))
     await rig.controls.remove(["hook"], tag=None)
     headers = headers_of(rig, "gitlab", BODY, A, delivery_id="1")

@@ -21,14 +21,14 @@ from tocsin.quarantine import Reason
 @pytest.fixture
 async def path(rig: Rig) -> str:
     """A trigger with github's preset and the key A."""
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     return await rig.hook(**signed("github"))
 
 
 @pytest.fixture
 async def standard(rig: Rig) -> str:
     """A trigger with the preset of Standard Webhooks and the key S1."""
-    rig.values["env:A"] = S1
+    rig.environ["A"] = S1
     set_clock(rig)
     return await rig.hook(**signed("standard-webhooks"))
 
@@ -41,7 +41,7 @@ async def refused(rig: Rig, reply: Reply) -> None:
 
 
 async def test_wh_01_the_published_vector_of_github(rig: Rig) -> None:
-    rig.values["env:A"] = "It's a Secret to Everybody"
+    rig.environ["A"] = "It's a Secret to Everybody"
     path, good = (
         await rig.hook(**signed("github")),
         "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17",
@@ -80,9 +80,9 @@ async def test_wh_05_without_a_whole_signature_nothing_is_taken(rig: Rig, path: 
     await refused(rig, await rig.post(path, B1, {**JSON, "X-Hub-Signature-256": value}))
 
 
-async def test_wh_05_a_signature_that_is_given_twice_is_none(rig: Rig, path: str) -> None:
+async def test_wh_05_two_different_signatures_are_none(rig: Rig, path: str) -> None:
     good = hub(B1)["X-Hub-Signature-256"]
-    for values in ((good, "sha256=00"), ("sha256=00", good), (good, good)):
+    for values in ((good, "sha256=00"), ("sha256=00", good)):
         lines = "".join(f"X-Hub-Signature-256: {value}\r\n" for value in values)
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{lines}"
         reply = await rig.send(f"{head}Content-Length: {len(B1)}\r\n\r\n".encode() + B1)
@@ -108,7 +108,7 @@ async def test_wh_05_other_spellings_are_taken_or_refused_and_never_an_error(
 )
 async def test_wh_09_the_reference_vector_of_standard_webhooks(rig: Rig, secret: str) -> None:
     set_clock(rig, 1614265330)
-    rig.values["env:A"] = secret
+    rig.environ["A"] = secret
     headers = {
         **JSON,
         "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -130,7 +130,7 @@ BY_S1 = "v1,8WvzKLIt12zrlU6ZgcKefPQH40kgq+ZZCNJF95fP0U4="
 @pytest.mark.parametrize("secret", [S1, S2])
 async def test_wh_11_one_of_several_signatures_is_enough_in_any_order(rig: Rig, secret: str) -> None:
     set_clock(rig)
-    rig.values["env:A"] = secret
+    rig.environ["A"] = secret
     path = await rig.hook(**signed("standard-webhooks"))
     for number, order in enumerate(permutations([BY_S2, "v1a,AAAA", BY_S1])):
         reply = await rig.post(path, B1, standard_headers(" ".join(order)))
@@ -252,7 +252,7 @@ async def test_wh_25_a_bad_signature_burns_no_id(rig: Rig, standard: str) -> Non
 
 @pytest.mark.parametrize("value", [A[:-1], A + "x", A.upper(), "", f" {B} "])
 async def test_wh_27_only_the_exact_token_passes(rig: Rig, value: str) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     path = await rig.hook(**signed("gitlab"))
     await refused(rig, await rig.post(path, B1, {**JSON, "X-Gitlab-Token": value}))
     await refused(rig, await rig.post(f"{path}?token={A}", B1, JSON))
@@ -260,7 +260,7 @@ async def test_wh_27_only_the_exact_token_passes(rig: Rig, value: str) -> None:
 
 
 async def test_wh_27_two_tokens_are_none_in_either_order(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     path = await rig.hook(**signed("gitlab"))
     for values in ((A, "wrong"), ("wrong", A)):
         lines = "".join(f"X-Gitlab-Token: {value}\r\n" for value in values)
@@ -269,12 +269,16 @@ async def test_wh_27_two_tokens_are_none_in_either_order(rig: Rig) -> None:
         assert reply.error == (401, "bad_signature")
 
 
-@pytest.mark.parametrize("secrets", [[], ["env:EMPTY"]])
-async def test_wh_27_without_a_secret_everything_is_401(rig: Rig, secrets: list[str]) -> None:
-    rig.values["env:EMPTY"] = ""
+@pytest.mark.parametrize(
+    ("secrets", "error"), [([], (401, "bad_signature")), (["env:EMPTY"], (503, "unavailable"))]
+)
+async def test_wh_27_without_a_secret_nothing_is_taken(
+    rig: Rig, secrets: list[str], error: tuple[int, str]
+) -> None:
+    rig.environ["EMPTY"] = ""
     path = await rig.hook(**(signed("gitlab") | {"secrets": secrets}))
     for value in ("", " ", "x"):
-        assert (await rig.post(path, B1, {**JSON, "X-Gitlab-Token": value})).error == (401, "bad_signature")
+        assert (await rig.post(path, B1, {**JSON, "X-Gitlab-Token": value})).error == error
 
 
 FRAMING = [
@@ -310,7 +314,7 @@ async def test_a_signature_over_gzip_is_over_the_bytes_as_sent(rig: Rig, path: s
 
 
 async def test_while_a_secret_rotates_both_are_taken(rig: Rig) -> None:
-    rig.values |= {"env:NEW": B, "env:OLD": A}
+    rig.environ |= {"NEW": B, "OLD": A}
     path = await rig.hook(**signed("github", "env:NEW", "env:OLD"))
     for body, key, status in ((b"1", A, 202), (b"2", B, 202), (b"3", "other", 401)):
         assert (await rig.post(path, body, {**JSON, **hub(body, key)})).status == status
@@ -326,7 +330,7 @@ async def test_a_secret_that_is_not_to_be_had_is_503_whoever_asks(rig: Rig) -> N
 
 
 async def test_a_stranger_does_not_learn_whether_a_trigger_is_on(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     paths = {name: await rig.hook(name, **signed("github")) for name in ("on", "off", "paused", "gone")}
     await rig.controls.disable(["off"], tag=None)
     await rig.controls.pauses.pause(["paused"], tag=None, everything=False, until=None)
@@ -338,7 +342,7 @@ async def test_a_stranger_does_not_learn_whether_a_trigger_is_on(rig: Rig) -> No
 
 
 async def test_slack_is_told_its_challenge_once_it_is_known_to_be_slack(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     path, body = await rig.hook(**signed("slack")), b'{"type":"url_verification","challenge":"c-1"}'
     headers = headers_of(rig, "slack", body, A, delivery_id="")
     assert (await rig.post(path, body, {**headers, "X-Slack-Signature": "v0=00"})).status == 401
@@ -348,7 +352,7 @@ async def test_slack_is_told_its_challenge_once_it_is_known_to_be_slack(rig: Rig
 
 
 async def test_slack_sends_forms_too(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     body = b"command=%2Fdeploy&text=now"
     headers = headers_of(rig, "slack", body, A, delivery_id="")
     form = {**headers, "Content-Type": "application/x-www-form-urlencoded"}
@@ -370,7 +374,7 @@ DESCRIBED = [
 async def test_a_preset_says_where_id_and_type_are(
     rig: Rig, preset: str, body: bytes, sent: str, type_: str | None, id_: str, event_type: str
 ) -> None:
-    rig.values["env:A"] = S1
+    rig.environ["A"] = S1
     headers = headers_of(rig, preset, body, S1, delivery_id=sent, event_type=type_)
     path = await rig.hook(**signed(preset))
     reply = await rig.post(path, body, headers)
@@ -391,7 +395,7 @@ async def test_the_time_that_was_signed_is_when_it_occurred(rig: Rig, standard: 
 
 
 async def test_a_type_that_does_not_count_is_filtered(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     path = await rig.hook(events=["issue_comment"], **signed("github"))
     for type_, status in (("push", 200), (None, 200), ("issue_comment", 202)):
         headers = headers_of(rig, "github", B1, A, delivery_id=f"d-{type_}", event_type=type_)
@@ -410,7 +414,7 @@ async def test_a_hundred_of_one_delivery_make_one_event(rig: Rig, standard: str)
 
 
 async def test_no_secret_is_left_anywhere_in_the_home(rig: Rig) -> None:
-    rig.values["env:A"] = "sesame-open-7"
+    rig.environ["A"] = "sesame-open-7"
     path = f"{await rig.hook(**signed('gitlab'))}?api_key=sesame-in-query&token=sesame-too"
     headers = {
         **JSON,

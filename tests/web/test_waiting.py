@@ -113,7 +113,7 @@ async def test_others_are_served_while_many_wait(rig: Rig) -> None:
 
 
 async def test_several_triggers_are_waited_for_until_the_last(rig: Rig) -> None:
-    rig.values["env:A"] = A
+    rig.environ["A"] = A
     path = await rig.instance("partner", "one", "two", **signed("github"))
     task = await waiting(rig, path, {**WAIT, **hub(B1)}, events=2)
     first, second = [event.id for event in await rig.events()]

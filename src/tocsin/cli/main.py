@@ -33,6 +33,7 @@ from tocsin.cli import (
     render,
     runs,
     second_thoughts,
+    secret,
     simulate,
     start,
     state,
@@ -66,6 +67,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Command | typer.Typer]]] = {
         "simulate": simulate.simulate,
         "gaps": gaps.gaps,
         "url": address.url,
+        "secret": secret.app,
         "state": state.app,
     },
     "Runs": {

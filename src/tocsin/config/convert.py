@@ -33,9 +33,9 @@ from tocsin.config.tables import (
     SCHEDULES,
     DefaultsTable,
     TriggerTable,
-    WorkflowTable,
     read_table,
 )
+from tocsin.config.workflow_table import WorkflowTable
 from tocsin.errors import ConfigInvalid, InvalidSchedule
 from tocsin.settings import EngineSettings, Retention, Workflow
 from tocsin.trigger import Scope, SourceSpec, TriggerSpec

@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 from tocsin import cron
 from tocsin.config.loops import looping
 from tocsin.config.problems import Fault, seen
+from tocsin.config.secret_lint import secret_warnings
 from tocsin.settings import Configuration, EngineSettings, Workflow
 from tocsin.trigger import At, Cron, Json, Overlap, TriggerSpec
 
@@ -170,6 +171,8 @@ def _source(component: str, props: Mapping[str, Json]) -> Iterator[Fault]:
     if component == "webhook" and props.get("auth") == "none":
         message = 'saw "none": anyone who learns the address can fire it'
         yield _warning("webhook", "auth", message=message)
+    if component == "webhook":
+        yield from secret_warnings(props)
     if component == "files":
         yield from _folders(props.get("paths"))
 

@@ -16,8 +16,9 @@ from pathspec import GitIgnoreSpec
 
 from tocsin.config.problems import Fault, did_you_mean, seen
 from tocsin.config.source_tables import AfterTable, FilesTable
-from tocsin.config.tables import SCHEDULES, SHARED, SOURCES, TriggerTable, WorkflowTable
+from tocsin.config.tables import SCHEDULES, SHARED, SOURCES, TriggerTable
 from tocsin.config.values import NAME
+from tocsin.config.workflow_table import WorkflowTable
 from tocsin.settings import EngineSettings, Workflow
 from tocsin.trigger import SourceSpec
 
@@ -169,7 +170,7 @@ def _all_of(known: Collection[str]) -> str:
 
 def _company_faults(written: Written) -> Iterator[Fault]:
     """Keys that make sense only beside a certain source."""
-    for key, source in (("anchor", "every"), ("dedupe", "webhook")):
+    for key, source in (("anchor", "every"), ("dedupe", "webhook"), ("rate", "webhook")):
         if key in written.own and not written.has(source):
             yield Fault(keys=(key,), message=f"saw {key} without {source}, expected it only beside {source}")
 

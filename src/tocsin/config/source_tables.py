@@ -10,7 +10,7 @@ from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tocsin.config.values import Duration, PathList, Size, SomeText
+from tocsin.config.values import Duration, PathList, SomeText
 from tocsin.dedupe import DEFAULT_N
 
 MAX_REMEMBERED: Final = 100_000  # a repeated id counts those that came after it
@@ -74,22 +74,6 @@ class FilesTable(Table):
         if self.max_wait < self.debounce + self.settle:
             raise ValueError("saw a max_wait below debounce and settle together, expected a longer one")
         return self
-
-
-class WebhookTable(Table):
-    """Fires when something is posted to the trigger's address (`tocsin url NAME`)."""
-
-    model_config = ConfigDict(title="webhook")
-
-    auth: Literal["token", "none"] = Field(
-        default="token",
-        description="token: the address is secret. none: anyone who learns the address may fire it.",
-    )
-    body_limit: Size | None = Field(
-        default=None,
-        description="The largest body taken; default: the engine's body_limit; at most 4MiB.",
-        examples=["1MiB"],
-    )
 
 
 class DedupeTable(Table):

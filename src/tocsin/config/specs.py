@@ -13,8 +13,9 @@ from typing import Final
 
 from tocsin.components import VERSIONS
 from tocsin.config.rules import Around
-from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, SourceTable, WebhookTable
+from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, SourceTable
 from tocsin.config.tables import TriggerTable
+from tocsin.config.webhook_table import WebhookTable
 from tocsin.dedupe import Greatest, Last, Order, Strategy, Unique, written
 from tocsin.settings import EngineSettings, Workflow
 from tocsin.trigger import (
@@ -139,7 +140,8 @@ def _props(table: TriggerTable, around: Around) -> Mapping[str, Json]:
     if table.files is not None:
         return _files(table.files, around.base)
     if table.webhook is not None:
-        return _webhook(table.webhook, table.dedupe or DedupeTable(), around.engine)
+        hook = table.webhook if table.rate is None else table.webhook.model_copy(update={"rate": table.rate})
+        return _webhook(hook, table.dedupe or DedupeTable(), around.engine)
     return {} if table.after is None else _after(table.after)
 
 
@@ -162,8 +164,7 @@ def _files(table: FilesTable, base: Path) -> dict[str, Json]:
 
 def _webhook(table: WebhookTable, dedupe: DedupeTable, engine: EngineSettings) -> dict[str, Json]:
     return {
-        "auth": table.auth,
-        "body_limit": table.body_limit or engine.body_limit,
+        **table.props(engine.body_limit),
         "dedupe": {
             "header": dedupe.header,
             "payload": dedupe.payload,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -22,86 +22,28 @@ from tocsin.config.source_tables import (
     FilesTable,
     SourceTable,
     Table,
-    WebhookTable,
 )
 from tocsin.config.values import (
     Count,
     CronText,
     Dollars,
     Duration,
-    Environment,
     FilterText,
     Instant,
     JsonTable,
     KeySourceText,
     PathText,
-    SomeDuration,
     SomeText,
-    Text,
     Zone,
 )
+from tocsin.config.webhook_table import RateText, WebhookTable
+from tocsin.config.workflow_table import WorkflowOptions, WorkflowTable
 
 SOURCES: Final = (*VERSIONS, "source")
 SHARED: Final = tuple(SourceTable.model_fields)
 SCHEDULES: Final = frozenset({"cron", "every", "at"})
 
 Model = TypeVar("Model", bound=Table)
-
-
-class WorkflowOptions(Table):
-    """Keys of a workflow that `[defaults]` may set for all of them."""
-
-    cwd: PathText | None = Field(
-        default=None,
-        description="The folder commands start in; default: tocsin's home.",
-        examples=["~/Documents"],
-    )
-    env: Environment = Field(
-        default={},
-        description="Variables added to the clean environment of a run.",
-        examples=[{"LANG": "C.UTF-8"}],
-    )
-    timeout: SomeDuration | None = Field(
-        default=None, description="The longest a run may take; default: no limit.", examples=["10m"]
-    )
-    kill_grace: Duration = Field(
-        default=timedelta(seconds=10), description="Between TERM and KILL to the process group of a run."
-    )
-    max_concurrent: Count | None = Field(
-        default=None, description="Runs of this workflow at once; default: the engine's limit per workflow."
-    )
-    inputs: list[SomeText] = Field(
-        default=[], description="What the command reads from its params, for people."
-    )
-    outputs: list[SomeText] = Field(
-        default=[],
-        description="The keys the command writes to $TOCSIN_OUTPUT; `state` makes its triggers queue.",
-        examples=[["state"]],
-    )
-    writes: list[SomeText] = Field(
-        default=[],
-        description="Patterns (gitignore style) of files that it writes: its own triggers ignore them.",
-        examples=[["/srv/scans/**"]],
-    )
-    permanent_exit_codes: list[Annotated[int, Field(ge=1, le=255)]] = Field(
-        default=[], description="Exit codes that no other attempt would help.", examples=[[65]]
-    )
-
-
-class WorkflowTable(WorkflowOptions):
-    """What runs: a command, or a shell script."""
-
-    model_config = ConfigDict(title="[workflows.NAME]")
-
-    command: list[Text] | None = Field(
-        default=None,
-        min_length=1,
-        description="Program and arguments; {event.…}, {config.…} and {state.…} are filled in.",
-        examples=[["echo", "{event.raw_payload.path}"]],
-    )
-    shell: SomeText | None = Field(
-        default=None, description="A script for `sh -c` instead; nothing is filled in."
-    )
 
 
 class TriggerOptions(Table):
@@ -143,6 +85,11 @@ class TriggerOptions(Table):
         default=None,
         description="How a repeated delivery is recognised; webhooks only.",
         examples=[{"header": "X-Delivery"}],
+    )
+    rate: RateText | None = Field(
+        default=None,
+        description="The most deliveries of a webhook; more are told to come later.",
+        examples=["60/min"],
     )
     config: JsonTable = Field(
         default={}, description="Values for the command, as {config.…} and in its params."

@@ -202,15 +202,10 @@ def web_context(core: Core, lock: HomeLock, settings: EngineSettings, engine: En
         api_token=api_token(core.paths.api_token),
         is_accepting=lambda: not engine.is_stopping,
         request_stop=engine.request_stop,
+        secrets=core.references,
         health=lambda: health(lock),
-        secret_values=unresolved,
         listen=core.bus.listeners.append,
     )
-
-
-def unresolved(references: Sequence[str]) -> Sequence[str]:
-    """No table refers to a secret yet. Raises Refused."""
-    raise Refused(f"{len(references)} references to secrets cannot be resolved")
 
 
 def health(lock: HomeLock) -> dict[str, Json]:

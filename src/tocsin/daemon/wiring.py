@@ -26,6 +26,7 @@ from tocsin.engine.retention import Keeper
 from tocsin.engine.runners.command import CommandRunner
 from tocsin.engine.runners.environment import output_path
 from tocsin.engine.runners.outputs import read_outputs
+from tocsin.engine.secret_refs import SecretRefs
 from tocsin.engine.secret_store import FileSecrets
 from tocsin.engine.settling import Settler
 from tocsin.event import Origin
@@ -86,6 +87,7 @@ class Core:
     dispatcher: Dispatcher
     recovery: Recovery
     bookmarks: StoredBookmarks
+    references: SecretRefs
 
 
 @asynccontextmanager
@@ -110,6 +112,7 @@ def assemble(
     acceptor = Acceptor(store=store, clock=clock, announce=bus, claims=claims)
     settler = Settler(store=store, clock=clock, announce=bus, claims=claims)
     attempts = Attempts(store=store, runner=runner, settler=settler, announce=bus, paths=paths)
+    recovery = partial(Recovery, store=store, clock=clock, announce=bus, claims=claims)
     return Core(
         paths=paths,
         clock=clock,
@@ -132,18 +135,15 @@ def assemble(
         ),
         attempts=attempts,
         dispatcher=Dispatcher(store=store, claims=claims, attempts=attempts, settler=settler),
-        recovery=Recovery(
-            store=store,
-            clock=clock,
-            announce=bus,
-            claims=claims,
-            runner=runner,
-            settler=settler,
-            read_outputs=left_behind,
-            paths=paths,
-        ),
+        recovery=recovery(runner=runner, settler=settler, read_outputs=left_behind, paths=paths),
         bookmarks=StoredBookmarks(store=store, clock=clock, announce=bus, claims=claims),
+        references=references(paths, environ, clock),
     )
+
+
+def references(paths: Paths, environ: Mapping[str, str], clock: SystemClock) -> SecretRefs:
+    """Secrets by reference."""
+    return SecretRefs(store=FileSecrets(paths.secrets), environ=environ, monotonic=clock.monotonic)
 
 
 def left_behind(run_dir: Path) -> tuple[Outputs, str | None]:

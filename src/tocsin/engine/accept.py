@@ -13,10 +13,10 @@ from tocsin.engine.claims import Claims
 from tocsin.engine.judging import Batch, Unwanted, write_judged
 from tocsin.errors import Refused
 from tocsin.event import Accepted, Answer, Declined, Limited, Occurrence
-from tocsin.ratelimit import Rate
 from tocsin.seams import Announce, Clock
 from tocsin.store import installations
 from tocsin.store.connection import Store, Tx
+from tocsin.trigger import Rate
 
 BINDING = "binding"  # why an occurrence is declined that claims somebody else's
 

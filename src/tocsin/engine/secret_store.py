@@ -25,6 +25,10 @@ class FileSecrets:
         """The value, or None."""
         return self._load().get(name)
 
+    def names(self) -> list[str]:
+        """Every name, in order."""
+        return sorted(self._load())
+
     def put(self, name: str, value: str) -> None:
         """Store or replace a value; on disk when it returns."""
         self._save(self._load() | {name: value})

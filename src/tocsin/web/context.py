@@ -2,54 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from tocsin.engine.controls import Controls
-from tocsin.event import Answer, Limited, Occurrence
 from tocsin.notices import Notice
-from tocsin.ratelimit import Rate
-from tocsin.seams import Clock
+from tocsin.seams import Accept, Clock, SecretReferences
 from tocsin.settings import EngineSettings
 from tocsin.store.connection import Store
 from tocsin.trigger import Json
-
-
-class Door(Protocol):
-    """The one door, for what arrives for several triggers at once; ``engine.accept`` has it."""
-
-    async def accept_all(
-        self, occurrences: Sequence[Occurrence], *, rate: Rate | None = None
-    ) -> Sequence[Answer] | Limited:
-        """Take one delivery for each trigger that it is told to; answers in their order, after the commit.
-
-        One that claims a wrong binding is Declined. rate: how often its source may tell of something; a
-        Limited delivery leaves no trace.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebContext:
     """The engine as HTTP sees it.
 
-    api_token: what a bearer has to show; an empty one fits nobody. is_accepting: False while
-    draining. request_stop: asks the engine to end, at once when its argument is True. health: more
-    facts for `GET /api/health`; anyone may read them. secret_values: what references to secrets
-    stand for; blocks, raises TocsinError. listen: hands over every notice from then on.
+    secrets: what deliveries are verified with. api_token: what a bearer has to show; an empty one fits
+    nobody. is_accepting: False while draining. request_stop: asks the engine to end, at once when its
+    argument is True. health: more facts for `GET /api/health`; anyone may read them.
+    listen: hands over every notice from then on.
     """
 
     store: Store
-    accept: Door
+    accept: Accept
     controls: Controls
     clock: Clock
     settings: EngineSettings
     api_token: str
     is_accepting: Callable[[], bool]
     request_stop: Callable[[bool], None]
+    secrets: SecretReferences
     health: Callable[[], Mapping[str, Json]]
-    secret_values: Callable[[Sequence[str]], Sequence[str]]
     listen: Callable[[Callable[[Notice], None]], None]
 
 

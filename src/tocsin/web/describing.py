@@ -1,15 +1,16 @@
-"""What a delivery says of itself by its sender's own habit: its id and its type. Pure."""
+"""What a delivery says of itself where its kind of sender puts it: id, type, challenge. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tocsin.keysource import value_at
-from tocsin.presets import PRESETS
-from tocsin.signature import Verified
 from tocsin.trigger import Json
+from tocsin.web.accounts import read
+from tocsin.web.arrival import Arrival
 from tocsin.web.delivery_ids import id_text
+from tocsin.web.proving import Proof, scheme_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,21 +21,38 @@ class Described:
     event_type: str | None = None
 
 
-def described(props: Mapping[str, Json], payload: Json, verified: Verified | None) -> Described:
-    """What the headers say, else what stands in the payload where the preset looks.
-
-    Nothing of a delivery that nobody vouches for.
-    """
-    scheme = props.get("scheme")
-    preset = PRESETS.get(str(scheme.get("preset"))) if isinstance(scheme, Mapping) else None
-    if verified is None or preset is None:
+def described(props: Mapping[str, Json], arrival: Arrival, payload: Json) -> Described:
+    """What headers and payload say, where the source's scheme looks."""
+    scheme = scheme_of(props)
+    if scheme is None:
         return Described()
     return Described(
-        delivery_id=verified.delivery_id or text_at(payload, preset.id_path),
-        event_type=verified.event_type or text_at(payload, preset.type_path),
+        delivery_id=first(scheme.delivery_id, arrival, payload),
+        event_type=first(scheme.event_type, arrival, payload),
     )
 
 
-def text_at(payload: Json, path: str | None) -> str | None:
-    """A string or a number at a path; None where there is no such thing."""
-    return None if path is None else id_text(value_at(payload, path)) or None
+def challenge_of(proof: Proof, arrival: Arrival) -> str | None:
+    """The text that a sender wants to have back before it sends anything else; None from all others."""
+    scheme = None if proof.verified is None else scheme_of(proof.sources[0].props)
+    if scheme is None or scheme.challenge is None:
+        return None
+    payload = read(arrival)
+    if not isinstance(payload, Mapping) or payload.get("type") != "url_verification":
+        return None
+    found = payload.get(scheme.challenge)
+    return found if isinstance(found, str) else None
+
+
+def first(places: Sequence[str], arrival: Arrival, payload: Json) -> str | None:
+    """The text at the first of these places that has one; two different headers name nothing."""
+    for place in places:
+        kind, _, name = place.partition(":")
+        if kind == "header":
+            values = set(arrival.header(name))
+            text = values.pop().strip() if len(values) == 1 else ""
+        else:
+            text = id_text(value_at(payload, name))
+        if text:
+            return text
+    return None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tocsin import ratelimit
 from tocsin.components import VERSIONS
 from tocsin.engine.accept import BINDING
 from tocsin.errors import StoreUnusable
 from tocsin.event import Answer, Declined, Occurrence
 from tocsin.normalizing import normalized
+from tocsin.ratelimit import of_props
 from tocsin.registration import Registration
 from tocsin.store import registrations
 from tocsin.trigger import Json, Kind
@@ -52,7 +52,7 @@ class Handing:
         source: Source,
         rows: Sequence[Registration],
     ) -> list[Outcome]:
-        told = described(source.props, payload, proof.verified)
+        told = described(source.props, arrival, payload)
         connection = scope(address.provider, proof.connection)
         id_ = await self._ids.of(source, arrival, payload, offered=told.delivery_id, connection=connection)
         occurrences = [
@@ -68,7 +68,7 @@ class Handing:
         ]
 
     async def _accept(self, source: Source, occurrences: Sequence[Occurrence]) -> Sequence[Answer]:
-        rate = ratelimit.of_props(source.props)
+        rate = of_props(source.props)
         try:
             return refuse_limited(await self._context.accept.accept_all(occurrences, rate=rate))
         except StoreUnusable as error:

@@ -17,6 +17,7 @@ from tocsin.web.answers import answer
 from tocsin.web.arrival import Arrival, arrival_of
 from tocsin.web.body import decode
 from tocsin.web.context import Limits, WebContext
+from tocsin.web.describing import challenge_of
 from tocsin.web.handing import Handing
 from tocsin.web.outcomes import Outcome, is_known, said, said_ended, said_known
 from tocsin.web.peers import Peers
@@ -73,8 +74,9 @@ class Ingress:
             raise await self._strays.rejected(address, arrival, proof, peer=request.remote)
         if isinstance(proof, Unattributed):
             return await self._strays.unattributed(address, arrival, proof)
-        if proof.verified is not None and proof.verified.challenge is not None:
-            return answer(200, {"challenge": proof.verified.challenge})
+        challenge = challenge_of(proof, arrival)
+        if challenge is not None:
+            return answer(200, {"challenge": challenge})
         if not has_takers(proof):
             return await self._strays.without_taker(address, arrival, proof)
         refuse_off(proof, arrival.at, is_accepting=self._context.is_accepting())
@@ -87,7 +89,7 @@ class Ingress:
         if is_open(address):
             return Proof(sources=address.sources)
         async with self._proving:
-            return await asyncio.to_thread(prove, address, arrival, self._context.secret_values)
+            return await asyncio.to_thread(prove, address, arrival, self._context.secrets)
 
     async def _arrival(self, request: web.Request, address: Address) -> Arrival:
         """The whole of it, within the caps."""

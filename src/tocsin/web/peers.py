@@ -13,8 +13,9 @@ from ipaddress import IPv6Address, ip_address
 from math import ceil
 from typing import Final
 
-from tocsin.ratelimit import Rate, step
+from tocsin.ratelimit import step
 from tocsin.seams import Clock
+from tocsin.trigger import Rate
 
 REFUSED: Final = Rate(count=600, per=timedelta(minutes=1))  # INTERFACE section 3
 MAX_PEERS: Final = 10_000  # some 2 MB; whoever was refused longest ago is forgotten first

@@ -7,12 +7,14 @@ found tells nothing of whether any trigger is on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final, TypeAlias
 
-from tocsin.errors import SignatureRejected, TocsinError
+from tocsin.errors import SecretMissing, SignatureRejected
 from tocsin.quarantine import Reason
+from tocsin.seams import SecretReferences
 from tocsin.signature import Scheme, Verified, verify
 from tocsin.trigger import Json
 from tocsin.web.accounts import claimed, is_account
@@ -20,8 +22,6 @@ from tocsin.web.addresses import Address, Mode, Source
 from tocsin.web.arrival import Arrival
 
 LOGGER: Final = logging.getLogger("tocsin.web")
-SecretValues: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
-"""The values of secret references. Blocks; raises TocsinError for one that is not to be had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +33,20 @@ class Proof:
     connection: str | None = None
 
 
+class Why(StrEnum):
+    """Why nobody vouches for a delivery; `UNKNOWN`: the secret is not to be had."""
+
+    FORGED = "forged"
+    STALE = "stale"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """Nobody vouches for it. code: `bad_signature`, `stale_timestamp`, or `unavailable` without a secret."""
+    """Nobody vouches for it. message: for the sender; the same whatever became of the trigger."""
 
-    code: str
+    why: Why = Why.FORGED
+    message: str = "the signature fits none of the secrets"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,19 +68,17 @@ class Connection:
     scheme: Scheme | None
 
 
-BAD_SIGNATURE: Final = "bad_signature"
-UNAVAILABLE: Final = "unavailable"
 Finding: TypeAlias = Proof | Rejected | Unattributed
 
 
-def prove(address: Address, arrival: Arrival, values: SecretValues) -> Finding:
+def prove(address: Address, arrival: Arrival, known: SecretReferences) -> Finding:
     """Ask the secret of the source, or those of the connections that share it."""
     if address.mode is Mode.SHARED:
-        return attribute(address, arrival, values)
+        return attribute(address, arrival, known)
     if is_open(address):
         return Proof(sources=address.sources)
     source = address.sources[0]
-    found = checked(scheme_of(source.props), texts(source.props.get("secrets")), arrival, values)
+    found = checked(scheme_of(source.props), texts(source.props.get("secrets")), arrival, known)
     return found if isinstance(found, Rejected) else Proof(sources=address.sources, verified=found)
 
 
@@ -83,11 +90,11 @@ def is_open(address: Address) -> bool:
     )
 
 
-def attribute(address: Address, arrival: Arrival, values: SecretValues) -> Finding:
+def attribute(address: Address, arrival: Arrival, known: SecretReferences) -> Finding:
     """The one connection whose secret fits, among those of the account that the delivery names."""
     everyone, claim = connections(address), claimed(address.provider, arrival)
     asked = everyone if claim is None else of_account(everyone, claim)
-    answers = {one.name: checked(one.scheme, one.secrets, arrival, values) for one in asked or everyone}
+    answers = {one.name: checked(one.scheme, one.secrets, arrival, known) for one in asked or everyone}
     fitting = {name: found for name, found in answers.items() if isinstance(found, Verified)}
     if not fitting:
         return worst([found for found in answers.values() if isinstance(found, Rejected)])
@@ -110,25 +117,23 @@ def of_account(everyone: Sequence[Connection], claim: str) -> Sequence[Connectio
 
 def worst(rejections: Sequence[Rejected]) -> Rejected:
     """One that could not be asked may have been the one: it can be sent again."""
-    codes = [one.code for one in rejections] or [BAD_SIGNATURE]
-    return Rejected(code=UNAVAILABLE if UNAVAILABLE in codes else codes[0])
+    unknown = [one for one in rejections if one.why is Why.UNKNOWN]
+    return (unknown or list(rejections) or [Rejected()])[0]
 
 
 def checked(
-    scheme: Scheme | None, secrets: Sequence[str], arrival: Arrival, values: SecretValues
+    scheme: Scheme | None, references: Sequence[str], arrival: Arrival, known: SecretReferences
 ) -> Verified | Rejected:
     """Without a scheme or a secret nothing fits."""
-    if scheme is None or not secrets:
-        return Rejected(code=BAD_SIGNATURE)
+    if scheme is None or not references:
+        return Rejected()
     try:
-        known = [value for value in values(secrets) if value]
-    except TocsinError as error:
-        LOGGER.warning("a webhook cannot be verified: %s", error)
-        return Rejected(code=UNAVAILABLE)
-    try:
-        return verify(scheme, arrival.headers, arrival.body, known, now=arrival.at)
-    except SignatureRejected as rejection:
-        return Rejected(code=rejection.code)
+        return verify(scheme, arrival.headers, arrival.body, known.values(references), now=arrival.at)
+    except SecretMissing as error:
+        LOGGER.warning("a delivery cannot be verified: %s", error)
+        return Rejected(why=Why.UNKNOWN, message="this cannot be verified now; send it again")
+    except SignatureRejected as error:
+        return Rejected(why=Why.STALE if error.stale else Why.FORGED, message=str(error))
 
 
 def connections(address: Address) -> list[Connection]:
@@ -162,4 +167,4 @@ def texts(written: Json) -> list[str]:
 def scheme_of(props: Mapping[str, Json]) -> Scheme | None:
     """How its deliveries are signed."""
     written = props.get("scheme")
-    return Scheme.of_json(written) if isinstance(written, Mapping) else None
+    return Scheme.of(written) if isinstance(written, Mapping) else None

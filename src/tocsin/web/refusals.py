@@ -94,6 +94,16 @@ def unavailable(message: str, *, retry_after_s: int) -> Refusal:
     return Refusal(503, Code.UNAVAILABLE, message, {"Retry-After": str(retry_after_s)})
 
 
+def bad_signature(message: str) -> Refusal:
+    """401: nobody who knows a secret has signed this."""
+    return Refusal(401, Code.BAD_SIGNATURE, message)
+
+
+def stale_timestamp(message: str) -> Refusal:
+    """400: signed too long ago, or by a clock that is wrong."""
+    return Refusal(400, Code.STALE_TIMESTAMP, message)
+
+
 def rate_limited(*, retry_after_s: int) -> Refusal:
     """429: nothing was recorded; the same delivery may come again."""
     message = "more deliveries than this source may send; send it again later"
@@ -104,16 +114,6 @@ def refused_too_often(*, retry_after_s: int) -> Refusal:
     """429: what this peer asks for was refused more often than it may be."""
     message = "too many refused requests; come again later"
     return Refusal(429, Code.RATE_LIMITED, message, {"Retry-After": str(max(1, retry_after_s))})
-
-
-def bad_signature() -> Refusal:
-    """401: nobody vouches for it. The same whatever became of the trigger."""
-    return Refusal(401, Code.BAD_SIGNATURE, "the signature does not fit the body")
-
-
-def stale_timestamp() -> Refusal:
-    """400: signed too long ago, or in the future."""
-    return Refusal(400, Code.STALE_TIMESTAMP, "the timestamp is too far from the time here; sign it anew")
 
 
 def unauthorized() -> Refusal:

@@ -15,14 +15,14 @@ from tocsin.errors import StoreUnusable
 from tocsin.quarantine import Reason, Stray
 from tocsin.signature import Verified
 from tocsin.web.accounts import read
-from tocsin.web.addresses import Address, Source
+from tocsin.web.addresses import Address, Mode, Source
 from tocsin.web.answers import answer
 from tocsin.web.arrival import Arrival
 from tocsin.web.delivery_ids import given_id, scope, shown
 from tocsin.web.describing import described
 from tocsin.web.guards import LOGGER
 from tocsin.web.peers import Peers
-from tocsin.web.proving import BAD_SIGNATURE, UNAVAILABLE, Proof, Rejected, Unattributed
+from tocsin.web.proving import Proof, Rejected, Unattributed, Why
 from tocsin.web.refusals import STORE_RETRY_S, Refusal, bad_signature, gone, stale_timestamp, unavailable
 
 MAX_TAKERS: Final = 100  # triggers that one delivery is handed to
@@ -38,18 +38,23 @@ class Strays:
     async def rejected(
         self, address: Address, arrival: Arrival, rejected: Rejected, *, peer: str | None
     ) -> Refusal:
-        """What to say. One with a bad signature is kept, unless its peer is refused too often."""
-        if rejected.code == UNAVAILABLE:
-            return unavailable("this cannot be verified now; send it again", retry_after_s=STORE_RETRY_S)
-        if rejected.code != BAD_SIGNATURE:
-            return stale_timestamp()
+        """What to say. What nobody signed, or not in time, is kept.
+
+        Unless its peer is refused too often.
+        """
+        if rejected.why is Why.UNKNOWN:
+            return unavailable(rejected.message, retry_after_s=STORE_RETRY_S)
         if not self._peers.is_over(peer):
-            stray = stray_of(address, arrival, Reason.FAILED_VERIFICATION, address.sources, None)
-            try:
-                await self._quarantine.keep(stray)
-            except StoreUnusable as error:  # the answer is the same
-                LOGGER.warning("a delivery with a bad signature was not kept: %s", error)
-        return bad_signature()
+            await self._keep_rejected(address, arrival, rejected)
+        return (stale_timestamp if rejected.why is Why.STALE else bad_signature)(rejected.message)
+
+    async def _keep_rejected(self, address: Address, arrival: Arrival, rejected: Rejected) -> None:
+        reason, detail = Reason.FAILED_VERIFICATION, rejected.message
+        stray = stray_of(address, arrival, reason, address.sources, verified=None, detail=detail)
+        try:
+            await self._quarantine.keep(stray)
+        except StoreUnusable as error:  # the answer is the same
+            LOGGER.warning("a delivery that nobody vouches for was not kept: %s", error)
 
     async def unattributed(self, address: Address, arrival: Arrival, found: Unattributed) -> web.Response:
         """202 with the id of what is kept."""
@@ -105,7 +110,7 @@ def stray_of(
     """As it is kept. The payload only of what somebody vouches for."""
     payload = None if verified is None else read(arrival)
     props = sources[0].props
-    told = described(props, payload, verified)
+    told = described(props, arrival, payload)
     given = None
     if verified is not None:
         whose = scope(address.provider, connection)
@@ -117,6 +122,7 @@ def stray_of(
         provider=address.provider,
         connection=connection,
         installation_id=sources[0].installation_id if len(sources) == 1 else None,
+        registration_id=sources[0].rows[0].id if address.mode is Mode.TOKEN else None,
         event_type=told.event_type,
         delivery_id=None if given is None else shown(given),
         given_id=given,
