@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.engine.rig import Rig, spec
-from tests.fakes import failed, succeeded
+from tests.engine.rig import Rig, open_rig, spec
+from tests.fakes import FakeClock, failed, succeeded
 from tocsin.event import Answer, Declined, Filtered, Occurrence, State
 from tocsin.notices import Disarmed
 from tocsin.registration import DisabledReason, Registration
@@ -129,6 +130,22 @@ class TestLoops:
         rig.clock.advance(1.5)
         await folder.tell(ago=1.505)
         assert await reason(rig, row) is None  # the links from before do not count
+
+    async def test_the_links_survive_the_engine(self, tmp_path: Path) -> None:
+        clock, row, folder = FakeClock(), None, None
+        for life in range(6):
+            async with open_rig(tmp_path, clock=clock) as rig:
+                rig.open()
+                row = row or await watching(rig)
+                folder = folder or Folder(rig, row)
+                folder.rig = rig
+                assert await reason(rig, row) is None
+                await folder.tell(ago=1.505 if life else 100)
+                if life == 5:
+                    assert await reason(rig, row) is DisabledReason.LOOP
+                    return
+                await folder.run(0.01)
+            clock.advance(1.5)
 
     async def test_each_link_is_in_the_story_of_its_event(self, open_engine: Rig) -> None:
         folder = Folder(open_engine, await watching(open_engine))

@@ -80,8 +80,7 @@ class WorkflowOptions(Table):
     )
     writes: list[SomeText] = Field(
         default=[],
-        description="Patterns (gitignore style) of files that it writes: its own triggers ignore them.",
-        examples=[["/srv/scans/**"]],
+        description='Patterns (gitignore) of what it writes, like "/srv/out/**": its own triggers ignore it.',
     )
     permanent_exit_codes: list[Annotated[int, Field(ge=1, le=255)]] = Field(
         default=[], description="Exit codes that no other attempt would help.", examples=[[65]]
