@@ -7,7 +7,6 @@ schema files that triggers name.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +35,7 @@ from tocsin.config.tables import (
     read_table,
 )
 from tocsin.config.workflow_table import WorkflowTable
+from tocsin.config.writes import rooted, writes_faults
 from tocsin.errors import ConfigInvalid, InvalidSchedule
 from tocsin.settings import EngineSettings, Retention, Workflow
 from tocsin.trigger import Scope, SourceSpec, TriggerSpec
@@ -89,15 +89,17 @@ def workflow(
     whole = _over(defaults, raw, WorkflowTable)
     table, faults = read_table(WorkflowTable, whole)
     faults += [*name_faults(name), *workflow_faults(raw, faults), *program_faults(table)]
+    faults += writes_faults(table.writes, table.cwd)
     return _workflow(name, table, base), faults
 
 
 def _workflow(name: str, table: WorkflowTable, base: Path) -> Workflow:
+    cwd = None if table.cwd is None else absolute(table.cwd, base)
     return Workflow(
         name=name,
         command=tuple(table.command or ()),
         shell=table.shell,
-        cwd=None if table.cwd is None else Path(absolute(table.cwd, base)),
+        cwd=None if cwd is None else Path(cwd),
         env=table.env,
         timeout=table.timeout,
         kill_grace=table.kill_grace,
@@ -105,7 +107,7 @@ def _workflow(name: str, table: WorkflowTable, base: Path) -> Workflow:
         inputs=tuple(table.inputs),
         outputs=tuple(table.outputs),
         permanent_exit_codes=tuple(table.permanent_exit_codes),
-        writes=tuple(_pattern(line, table.cwd, base) for line in table.writes),
+        writes=tuple(rooted(line, cwd or "/") for line in table.writes),
     )
 
 
@@ -117,13 +119,6 @@ def source(name: str, raw: Mapping[str, Any], base: Path) -> tuple[SourceSpec | 
     if table.files is not None:
         found += pattern_faults(table.files)
     return None if found else source_spec(name, table, base), found
-
-
-def _pattern(line: str, cwd: str | None, base: Path) -> str:
-    """A pattern of `writes` from the root on; relative to the folder that the command starts in."""
-    start = base if cwd is None else Path(absolute(cwd, base))
-    text = absolute(os.path.expanduser(line), start)  # noqa: PTH111 - a pattern is no path
-    return f"{text}/" if line.endswith("/") else text
 
 
 def trigger(
