@@ -12,10 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from tocsin import schedule as schedules
 from tocsin.config import schema_files
 from tocsin.config.engine_table import EngineTable, RetentionTable
-from tocsin.config.problems import Fault, keys_of
+from tocsin.config.problems import Fault, faults_of, keys_of
 from tocsin.config.rules import (
     Around,
     Written,
@@ -26,7 +28,7 @@ from tocsin.config.rules import (
     trigger_faults,
     workflow_faults,
 )
-from tocsin.config.source_tables import SourceTable
+from tocsin.config.shared_tables import ConnectionTable, SourceTable, shared_faults
 from tocsin.config.specs import absolute, schedule_of, source_spec, spec_of
 from tocsin.config.tables import (
     SCHEDULES,
@@ -111,14 +113,33 @@ def _workflow(name: str, table: WorkflowTable, base: Path) -> Workflow:
     )
 
 
-def source(name: str, raw: Mapping[str, Any], base: Path) -> tuple[SourceSpec | None, list[Fault]]:
-    """One `[sources.NAME]`, None when it has errors."""
+def connection(name: str, raw: Mapping[str, Any]) -> tuple[ConnectionTable | None, list[Fault]]:
+    """One `[connections.NAME]`, None when it has errors."""
+    raw = _set(raw)
+    faults = [*name_faults(name)]
+    try:
+        table = ConnectionTable.model_validate(raw)
+    except ValidationError as error:
+        return None, [*faults, *faults_of(error, ConnectionTable)]
+    return None if faults else table, faults
+
+
+def source(
+    name: str,
+    raw: Mapping[str, Any],
+    base: Path,
+    connections: Mapping[str, ConnectionTable | None],
+    engine: EngineSettings,
+) -> tuple[SourceSpec | None, list[Fault]]:
+    """One `[sources.NAME]`, None when it has errors. connections: by name; None for one that has faults."""
     raw = _set(raw)
     table, faults = read_table(SourceTable, raw)
-    found = [*faults, *name_faults(name), *source_faults(raw, faults)]
+    found = [*faults, *name_faults(name), *source_faults(raw, faults), *shared_faults(table, connections)]
     if table.files is not None:
         found += pattern_faults(table.files)
-    return None if found else source_spec(name, table, base), found
+    sound = {name: one for name, one in connections.items() if one is not None}
+    is_whole = table.shared is None or all(one in sound for one in table.shared.connections)
+    return None if found or not is_whole else source_spec(name, table, base, sound, engine), found
 
 
 def trigger(
