@@ -120,15 +120,21 @@ class FakeClock:
 
 
 class Notices:
-    """Implements `seams.Announce`; keeps every notice and lets a test wait for one."""
+    """Implements `seams.Announce`; keeps every notice and lets a test wait for one.
+
+    listeners: told of each, as an engine's own bus tells its parts.
+    """
 
     def __init__(self) -> None:
         self.all: list[Notice] = []
+        self.listeners: list[Callable[[Notice], None]] = []
         self._news = asyncio.Event()
 
     def __call__(self, notice: Notice) -> None:
         self.all.append(notice)
         self._news.set()
+        for listener in self.listeners:
+            listener(notice)
 
     def of(self, kind: type[N]) -> list[N]:
         """All of one kind so far, in order."""

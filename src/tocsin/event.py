@@ -75,6 +75,18 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Normalized:
+    """What a source's own mapping makes of a payload: the same names whoever sent it.
+
+    model: what sort of thing it is about. hint: what to look it up by at the provider.
+    """
+
+    payload: Json = None
+    model: str | None = None
+    hint: Json = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
     """What a source says happened, and for whom. Not yet accepted.
 
@@ -85,7 +97,9 @@ class Occurrence:
     body: the exact bytes as they arrived, None when there were none. given_id: the sender's own id,
     letter for letter; None when it gave none. event_id: what its event is to be called, None for a
     fresh id. replay_of: the event that it repeats. queues: it waits its turn whatever `overlap` says.
-    not_before: it is not started earlier; None for at once.
+    not_before: it is not started earlier; None for at once. connection: the account at a provider that
+    it came from, by its name. provider: who sent it, None for tocsin itself. mode: by which sort of way,
+    None for the usual one of its kind.
     """
 
     registration_id: str
@@ -112,6 +126,9 @@ class Occurrence:
     replay_of: str | None = None
     queues: bool = False
     not_before: datetime | None = None
+    provider: str | None = None
+    mode: str | None = None
+    normalized: Normalized = Normalized()
 
 
 def latest(moments: Iterable[datetime | None]) -> datetime | None:

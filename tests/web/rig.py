@@ -19,10 +19,11 @@ from tocsin.engine.retention import Keeper
 from tocsin.engine.secret_refs import SecretRefs
 from tocsin.engine.secret_store import FileSecrets
 from tocsin.event import Answer, Event, Limited, Occurrence
+from tocsin.quarantine import Kept
 from tocsin.registration import RowOrigin
 from tocsin.seams import Accept
 from tocsin.settings import MIB, EngineSettings, Workflow
-from tocsin.store import events, ledger, registrations, workflows
+from tocsin.store import events, ledger, quarantine, registrations, workflows
 from tocsin.store.connection import Store, Tx, open_store
 from tocsin.trigger import Json, Kind, Overlap, Rate, TriggerSpec
 from tocsin.web.app import Limits, WebContext
@@ -30,6 +31,10 @@ from tocsin.web.serve import Server
 
 API_TOKEN = "the-token-of-the-api"
 DEADLINE_S = 10.0  # for what takes milliseconds
+PROPS = (
+    *("mode", "auth", "scheme", "secrets", "events", "body_limit", "rate"),
+    *("provider", "connections", "normalize"),
+)
 JSON = {"Content-Type": "application/json"}
 
 
@@ -77,21 +82,39 @@ class Rig:
     def socket(self) -> Path:
         return self.home / "run" / "tocsin.sock"
 
-    async def signed(self, scheme: Json, secrets: list[str], **props: Json) -> str:
+    async def signed(self, scheme: Json, secrets: list[str], **props: Any) -> str:
         """A signed webhook trigger's path."""
-        return await self.hook(auth="signed", more={"scheme": scheme, "secrets": secrets, **props})
+        return await self.hook(auth="signed", scheme=scheme, secrets=secrets, **props)
 
     async def hook(self, name: str = "hook", **changes: Any) -> str:
-        """A webhook trigger's path. changes: props (body_limit, dedupe) and fields of the spec."""
-        spec = webhook_spec(name, changes)
+        """A webhook trigger's path. changes: props (`PROPS`, dedupe) and fields of the spec."""
+        id_ = await self.add(webhook_spec(name, changes))
+        return f"/api/triggers/{self.secrets.get(secret_name(id_))}"
+
+    async def instance(self, source: str = "partner", *names: str, **changes: Any) -> str:
+        """The path of a source that feeds triggers of these names, all alike."""
+        for name in names or ("hook",):
+            id_ = await self.add(webhook_spec(name, {"mode": "instance", "source": source} | changes))
+        row = await self.store.read(lambda tx: registrations.by_id(tx, id_))
+        assert row is not None
+        return f"/trigger/instance/{row.installation_id}"
+
+    async def shared(self, provider: str, *names: str, source: str = "shop", **changes: Any) -> str:
+        """The path of a provider whose source feeds triggers of these names, all alike."""
+        for name in names or ("hook",):
+            fields = {"mode": "shared", "auth": "signed", "source": source, "provider": provider}
+            await self.add(webhook_spec(name, fields | changes))
+        return f"/app-webhook/{provider}"
+
+    async def add(self, spec: TriggerSpec) -> str:
+        """A new trigger's id."""
         applier = Applier(announce=self.notices, secrets=self.secrets)
 
         def step(tx: Tx) -> str:
             versions = {"w": workflows.put(tx, Workflow(name="w", command=("true",)), self.clock.now())}
             return applier.add(tx, spec, versions, origin=RowOrigin.CLI, now=self.clock.now())
 
-        id_ = await self.store.write(step)
-        return f"/api/triggers/{self.secrets.get(secret_name(id_))}"
+        return await self.store.write(step)
 
     async def post(self, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Reply:
         """POST with a Content-Length."""
@@ -130,6 +153,10 @@ class Rig:
         return await self.store.read(
             lambda tx: events.listed(tx, registration_id=None, state=None, since=None, limit=1000)
         )
+
+    async def strays(self) -> list[Kept]:
+        """What is in the quarantine, newest first."""
+        return await self.store.read(lambda tx: quarantine.listed(tx, standing=None, reason=None, limit=1000))
 
     async def envelope(self, event_id: str) -> dict[str, Any]:
         """What is stored of an event's delivery."""
@@ -173,12 +200,8 @@ def webhook_spec(name: str, changes: Mapping[str, Any]) -> TriggerSpec:
     """A webhook trigger as `config` would write it."""
     fields = dict(changes)
     dedupe = {"header": None, "payload": None, "body_window_ms": 10_000} | fields.pop("dedupe", {})
-    props: dict[str, Any] = {
-        **fields.pop("more", {}),
-        "auth": fields.pop("auth", "token"),
-        "body_limit": fields.pop("body_limit", MIB),
-        "dedupe": dedupe,
-    }
+    props = {"auth": "token", "body_limit": MIB, "dedupe": dedupe}
+    props |= {key: fields.pop(key) for key in PROPS if key in fields}
     plain: dict[str, Any] = {"kind": Kind.WEBHOOK, "component": "webhook", "overlap": Overlap.ALLOW}
     return TriggerSpec(name=name, workflow="w", props=props, **(plain | fields))
 
@@ -233,6 +256,7 @@ async def open_rig(
             request_stop=rig.stops.append,
             secrets=rig.references,
             health=health,
+            listen=rig.notices.listeners.append,
         )
         server = Server(context, limits)
         try:

@@ -41,6 +41,7 @@ def context_of(rig: Rig) -> WebContext:
         request_stop=rig.stops.append,
         secrets=rig.references,
         health=health,
+        listen=rig.notices.listeners.append,
     )
 
 

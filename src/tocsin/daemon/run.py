@@ -204,6 +204,7 @@ def web_context(core: Core, lock: HomeLock, settings: EngineSettings, engine: En
         request_stop=engine.request_stop,
         secrets=core.references,
         health=lambda: health(lock),
+        listen=core.bus.listeners.append,
     )
 
 

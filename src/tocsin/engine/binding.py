@@ -5,6 +5,7 @@ Asked by ``admission`` and by whoever wants to know before it begins, inside a t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -56,7 +57,7 @@ def compare(registration: Registration | None, occurrence: Occurrence) -> Mismat
     spec = registration.spec
     pairs = (
         ("tenant", occurrence.tenant, TENANT),
-        ("connection", occurrence.connection, None),
+        ("connection", occurrence.connection, bound_connection(registration, occurrence)),
         ("component", occurrence.component, spec.component),
         ("component version", occurrence.component_version, spec.component_version),
         ("kind", occurrence.kind, spec.kind),
@@ -65,6 +66,21 @@ def compare(registration: Registration | None, occurrence: Occurrence) -> Mismat
         if seen != wanted:
             return Mismatch(registration_id=registration.id, field=field, seen=str(seen), wanted=str(wanted))
     return None
+
+
+def bound_connection(registration: Registration, occurrence: Occurrence) -> str | None:
+    """The connection that it should name: one of those that the source shares, or none.
+
+    A person may repeat what came from one that the source has no more.
+    """
+    given = occurrence.connection
+    if given is None or occurrence.origin is Origin.REPLAY:
+        return given
+    shared = registration.spec.props.get("connections")
+    named = (
+        [one.get("name") for one in shared if isinstance(one, Mapping)] if isinstance(shared, list) else []
+    )
+    return given if given in named else None
 
 
 def refuse(tx: Tx, mismatch: Mismatch | None, now: datetime) -> Mismatch:

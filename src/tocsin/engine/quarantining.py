@@ -20,6 +20,7 @@ from tocsin.engine.judging import Batch, Invalid, Unwanted, Verdict, write_judge
 from tocsin.engine.recognition import hash_of
 from tocsin.errors import NotFound, Refused
 from tocsin.event import Answer, Filtered, Occurrence, Quarantined
+from tocsin.normalizing import normalized
 from tocsin.notices import DeliveryQuarantined
 from tocsin.quarantine import Kept, Reason, Standing, Stray
 from tocsin.registration import Registration
@@ -224,6 +225,10 @@ def occurrence_of(row: Registration, stray: Stray, payload: Json) -> Occurrence:
         event_type=stray.event_type,
         safe_headers=stray.headers,
         safe_query=stray.query,
+        connection=stray.connection,
+        provider=stray.provider,
+        mode=mode if isinstance(mode := row.spec.props.get("mode"), str) else None,
+        normalized=normalized(row.spec.props, payload),
     )
 
 

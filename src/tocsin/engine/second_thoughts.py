@@ -16,6 +16,7 @@ from functools import partial
 from tocsin.engine.accept import refuse_loop
 from tocsin.engine.admission import admit
 from tocsin.engine.choosing import event_with_id, payload_of, refuse_off
+from tocsin.envelope import normalized_of
 from tocsin.errors import Refused
 from tocsin.event import UNFINISHED, Accepted, Cause, Event, Occurrence, Origin, State
 from tocsin.identity import EVENT, new_id
@@ -171,6 +172,10 @@ def again(
         event_type=arrived["event_type"],
         safe_headers=arrived["safe_headers"],
         safe_query=arrived["safe_query"],
+        connection=arrived["connection_id"],
+        provider=arrived["provider"],
+        mode=arrived["mode"],
+        normalized=normalized_of(arrived),
         cause=cause,
         event_id=id_,
         replay_of=event.id,

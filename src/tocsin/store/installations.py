@@ -36,6 +36,20 @@ def shared(tx: Tx, name: str, component: str) -> str | None:
     return None if row is None else str(row["id"])
 
 
+def props_of(tx: Tx, id_: str, component: str) -> dict[str, Json] | None:
+    """An installation's settings; None when there is none of this id and component."""
+    row = tx.one("installations.by_id", id=id_)
+    found: dict[str, Json] | None = (
+        None if row is None or row["component"] != component else load(row["props"])
+    )
+    return found
+
+
+def of_sources(tx: Tx, component: str) -> dict[str, dict[str, Json]]:
+    """The settings of every `[sources]` table of a component, by its installation's id, in order of names."""
+    return {row["id"]: load(row["props"]) for row in tx.all("installations.of_sources", component=component)}
+
+
 def feeding(tx: Tx, id_: str) -> int:
     """How many active triggers it feeds."""
     row = tx.one("installations.feeding", id=id_)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tocsin.engine.controls import Controls
+from tocsin.notices import Notice
 from tocsin.seams import Accept, Clock, SecretReferences
 from tocsin.settings import EngineSettings
 from tocsin.store.connection import Store
@@ -19,6 +20,7 @@ class WebContext:
     secrets: what deliveries are verified with. api_token: what a bearer has to show; an empty one fits
     nobody. is_accepting: False while draining. request_stop: asks the engine to end, at once when its
     argument is True. health: more facts for `GET /api/health`; anyone may read them.
+    listen: hands over every notice from then on.
     """
 
     store: Store
@@ -31,6 +33,7 @@ class WebContext:
     request_stop: Callable[[bool], None]
     secrets: SecretReferences
     health: Callable[[], Mapping[str, Json]]
+    listen: Callable[[Callable[[Notice], None]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,23 +9,26 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tocsin.dedupe import BY_BODY, BY_HASH
 from tocsin.instants import microseconds
 from tocsin.keysource import value_at
-from tocsin.registration import Registration
 from tocsin.seams import Clock
 from tocsin.store import events
 from tocsin.store.connection import Store, Tx
 from tocsin.trigger import Json
+from tocsin.web.addresses import Source
+from tocsin.web.arrival import Arrival
 from tocsin.web.body import WordedFloat
 
 MAX_ID: Final = 255  # characters; a longer id is known by its hash, so that rows and logs stay readable
 MAX_BODIES: Final = 20_000  # 2000 different bodies a second for the default window, some 5 MB
 MAX_RECALLED: Final = 1_000  # events of one trigger looked at after a restart
+OWN_IDS: Final = frozenset({"generic", "gitlab", "standard-webhooks"})  # each sender makes its own
 BODY_WINDOW_MS: Final = 10_000  # the default of `dedupe.body_window`
 
 
@@ -52,38 +55,30 @@ class DeliveryIds:
         self._windows: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
 
     async def of(
-        self, row: Registration, *, headers: list[str], payload: Json, body: bytes, sent: str | None = None
+        self, source: Source, arrival: Arrival, payload: Json, *, offered: str | None, connection: str | None
     ) -> DeliveryId:
-        """headers: the values of the header that the trigger names, if any. sent: the id by its preset."""
-        given = given_id(row, headers, payload) or (None if names_place(row) else sent)
+        """offered, connection: as `given_id` takes them."""
+        given = given_id(source.props, arrival, payload, offered=offered, connection=connection)
         if given is not None:
             return DeliveryId(id=shown(given), given=given)
-        window = timedelta(milliseconds=settings(row).get("body_window_ms", BODY_WINDOW_MS))
-        digest = hashlib.sha256(body).hexdigest()
+        window = timedelta(milliseconds=settings(source.props).get("body_window_ms", BODY_WINDOW_MS))
+        digest = digest_of(arrival.body, connection)
         if not window:
             return DeliveryId(id=f"{prefix(digest)}{self._now_us()}:{secrets.token_hex(4)}")
-        await self._recall(row, digest, window)
-        return DeliveryId(id=f"{prefix(digest)}{self._first_seen((row.id, digest), window)}")
+        await self._recall(source, digest, window)
+        return DeliveryId(id=f"{prefix(digest)}{self._first_seen((source.installation_id, digest), window)}")
 
-    async def _recall(self, row: Registration, digest: str, window: timedelta) -> None:
+    async def _recall(self, source: Source, digest: str, window: timedelta) -> None:
         """After a restart the database remembers: a sender whose answer was lost sends again."""
+        key = (source.installation_id, digest)
         is_young = self._clock.monotonic() - self._began < window.total_seconds()
-        if not is_young or (row.id, digest) in self._windows:
+        if not is_young or key in self._windows:
             return
         since = self._clock.now() - window
-
-        def step(tx: Tx) -> int | None:
-            for event in events.listed(
-                tx, registration_id=row.id, state=None, since=since, limit=MAX_RECALLED
-            ):
-                if event.delivery_id.startswith(prefix(digest)):
-                    return int(event.delivery_id.removeprefix(prefix(digest)).split(":")[0])
-            return None
-
-        first_us = await self._store.read(step)
+        first_us = await self._store.read(lambda tx: recalled(tx, source, prefix(digest), since))
         if first_us is not None:
             left = window.total_seconds() - (self._now_us() - first_us) / 1_000_000
-            self._windows.setdefault((row.id, digest), (first_us, self._clock.monotonic() + left))
+            self._windows.setdefault(key, (first_us, self._clock.monotonic() + left))
 
     def _first_seen(self, key: tuple[str, str], window: timedelta) -> int:
         """When this body's window began, in µs; it begins now when there is none. Never awaits."""
@@ -108,9 +103,18 @@ class DeliveryIds:
         return microseconds(self._clock.now())
 
 
-def settings(row: Registration) -> dict[str, Any]:
-    """The trigger's `dedupe` table, as ``config.specs`` wrote it."""
-    found = row.spec.props.get("dedupe")
+def recalled(tx: Tx, source: Source, start: str, since: datetime) -> int | None:
+    """When the window of a body began, by the events that its triggers have of it."""
+    for row in source.rows:
+        for event in events.listed(tx, registration_id=row.id, state=None, since=since, limit=MAX_RECALLED):
+            if event.delivery_id.startswith(start):
+                return int(event.delivery_id.removeprefix(start).split(":")[0])
+    return None
+
+
+def settings(props: Mapping[str, Json]) -> dict[str, Any]:
+    """The source's `dedupe` table, as ``config.specs`` wrote it."""
+    found = props.get("dedupe")
     return dict(found) if isinstance(found, dict) else {}
 
 
@@ -119,25 +123,41 @@ def prefix(digest: str) -> str:
     return f"{BY_BODY}{digest}:"
 
 
-def names_place(row: Registration) -> bool:
-    """Whether the trigger says itself where ids are."""
-    return id_header(row) is not None or isinstance(settings(row).get("payload"), str)
+def digest_of(body: bytes, connection: str | None) -> str:
+    """Lower-case hex; the same body from another account is another thing."""
+    whose = b"" if connection is None else connection.encode() + b"\0"
+    return hashlib.sha256(whose + body).hexdigest()
 
 
-def id_header(row: Registration) -> str | None:
-    """The header that the trigger takes ids from."""
-    name = settings(row).get("header")
-    return name if isinstance(name, str) and name else None
+def given_id(
+    props: Mapping[str, Json],
+    arrival: Arrival,
+    payload: Json,
+    *,
+    offered: str | None,
+    connection: str | None,
+) -> str | None:
+    """The sender's id, from the place that the source names, or else the one that is offered.
 
-
-def given_id(row: Registration, headers: list[str], payload: Json) -> str | None:
-    """The sender's id; None when the trigger asks for none or the delivery has none."""
-    path = settings(row).get("payload")
-    if id_header(row) is not None:
-        text = headers[0].strip() if len(set(headers)) == 1 else ""  # two different ones name nothing
+    offered: by the sender's own habit. connection: the account whose ids these are, where others that
+    share the source may give the same.
+    """
+    header, path = settings(props).get("header"), settings(props).get("payload")
+    if isinstance(header, str) and header:
+        values = set(arrival.header(header))
+        text = values.pop().strip() if len(values) == 1 else ""  # two different ones name nothing
+    elif isinstance(path, str):
+        text = id_text(value_at(payload, path))
     else:
-        text = id_text(value_at(payload, path)) if isinstance(path, str) else ""
-    return text or None
+        text = (offered or "").strip()
+    if not text:
+        return None
+    return text if connection is None else f"{connection}:{text}"
+
+
+def scope(provider: str | None, connection: str | None) -> str | None:
+    """The connection, where its ids may be those of another one too."""
+    return connection if provider in OWN_IDS else None
 
 
 def shown(given: str) -> str:

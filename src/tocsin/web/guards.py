@@ -20,6 +20,7 @@ from aiohttp.typedefs import Middleware
 
 from tocsin.errors import StoreUnusable
 from tocsin.web.answers import refused
+from tocsin.web.peers import Peers
 from tocsin.web.refusals import (
     STORE_RETRY_S,
     Refusal,
@@ -27,6 +28,7 @@ from tocsin.web.refusals import (
     forbidden_origin,
     method_not_allowed,
     not_found,
+    refused_too_often,
     unauthorized,
     unavailable,
 )
@@ -37,40 +39,54 @@ WILDCARDS: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared wit
 HOST: Final = re.compile(
     r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_.-]+?)\.?)(?::\d{1,5})?"
 )  # RFC 9110, 7.2
+COUNTED: Final = range(400, 429)  # the peer's own doing; 429 of a source that is over its rate is not
 OWN_SITE: Final = frozenset({"none", "same-origin"})  # another port of localhost is "same-site": not enough
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def guards(*, host: str, public_url: str | None) -> list[Middleware]:
+def guards(peers: Peers, *, host: str, public_url: str | None) -> list[Middleware]:
     """In the order in which they look. host: the one that is bound."""
-    return [answer_refusals, HostGuard(host=host, public_url=public_url).check, refuse_pages]
+    return [Answering(peers).answer_refusals, HostGuard(host=host, public_url=public_url).check, refuse_pages]
 
 
-@web.middleware
-async def answer_refusals(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Word what was refused, and leave a line that says what and to whom."""
-    try:
-        return await handler(request)
-    except Refusal as error:
-        refusal = error
-    except StoreUnusable as error:
+class Answering:
+    """Words what was refused, and leaves a line that says what and to whom: unless it is too often."""
+
+    def __init__(self, peers: Peers) -> None:
+        @web.middleware
+        async def answer_refusals(request: web.Request, handler: Handler) -> web.StreamResponse:
+            try:
+                return await handler(request)
+            except (Refusal, StoreUnusable, web.HTTPMethodNotAllowed, web.HTTPNotFound) as error:
+                refusal = refusal_of(error, request.method)
+            wait = peers.note(request.remote) if refusal.status in COUNTED else None
+            if wait is not None:
+                return refused(refused_too_often(retry_after_s=wait))
+            LOGGER.info(
+                "%s %s from %s: %d %s, %s",
+                request.method,
+                route_of(request),
+                request.remote or "the socket",
+                refusal.status,
+                refusal.code,
+                refusal,
+            )
+            return refused(refusal)
+
+        self.answer_refusals: Middleware = answer_refusals
+
+
+def refusal_of(error: Exception, method: str) -> Refusal:
+    """What is said when this was raised."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, StoreUnusable):
         LOGGER.warning("the database does not answer: %s", error)
-        refusal = unavailable("the database does not answer; try again", retry_after_s=STORE_RETRY_S)
-    except web.HTTPMethodNotAllowed as error:
-        refusal = method_not_allowed(request.method, ", ".join(sorted(error.allowed_methods)))
-    except web.HTTPNotFound:
-        refusal = not_found("thing")
-    LOGGER.info(
-        "%s %s from %s: %d %s, %s",
-        request.method,
-        route_of(request),
-        request.remote or "the socket",
-        refusal.status,
-        refusal.code,
-        refusal,
-    )
-    return refused(refusal)
+        return unavailable("the database does not answer; try again", retry_after_s=STORE_RETRY_S)
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        return method_not_allowed(method, ", ".join(sorted(error.allowed_methods)))
+    return not_found("thing")
 
 
 def route_of(request: web.Request) -> str:

@@ -1,193 +1,125 @@
-"""`POST /api/triggers/{token}`: one delivery, from its first header to the committed event.
+"""Deliveries, from their first header to the committed events: one way for all three addresses.
 
 Checks stand in the order of DESIGN section 10; those that need no body come before it is read.
 """
 
 from __future__ import annotations
 
-import re
-from math import ceil
+import asyncio
 from typing import Final
 
 from aiohttp import web
 
-from tocsin.components import VERSIONS
-from tocsin.engine.accept import BINDING
-from tocsin.errors import StoreUnusable
-from tocsin.event import (
-    Accepted,
-    Answer,
-    Declined,
-    Duplicate,
-    Filtered,
-    Limited,
-    Occurrence,
-    Quarantined,
-    Skipped,
-    Unreadable,
-)
-from tocsin.identity import token_hash
-from tocsin.ratelimit import of_props
-from tocsin.registration import Registration
-from tocsin.store import registrations
-from tocsin.trigger import Json, Kind, Rate
+from tocsin.trigger import Json
+from tocsin.web import addresses
+from tocsin.web.addresses import Address
 from tocsin.web.answers import answer
+from tocsin.web.arrival import Arrival, arrival_of
 from tocsin.web.body import decode
 from tocsin.web.context import Limits, WebContext
-from tocsin.web.delivery_ids import DeliveryId, DeliveryIds, id_header
-from tocsin.web.disclosure import safe_headers, safe_query
-from tocsin.web.guards import LOGGER, is_over_socket
+from tocsin.web.describing import challenge_of
+from tocsin.web.handing import Handing
+from tocsin.web.outcomes import Outcome, is_known, said, said_ended, said_known
+from tocsin.web.peers import Peers
+from tocsin.web.preferring import wait_of
+from tocsin.web.proving import Finding, Proof, Rejected, Unattributed, is_open, prove
 from tocsin.web.reading import HARD_LIMIT, read_body, refuse_declared
-from tocsin.web.refusals import (
-    DRAINING_RETRY_S,
-    LONGEST_RETRY_S,
-    STORE_RETRY_S,
-    bad_body,
-    gone,
-    left_of,
-    not_found,
-    paused,
-    rate_limited,
-    unavailable,
-)
-from tocsin.web.verifying import Sender, Verifier, headers_of
+from tocsin.web.standing import refuse_off
+from tocsin.web.strays import Strays, has_takers
+from tocsin.web.waiting import Waiting
 
-COMPONENT: Final = "webhook"
-TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")  # base64url (RFC 4648), as `identity.new_token` makes them
+PROOFS: Final = 4  # at a time; secrets that take long must leave threads to the engine
 
 
 class Ingress:
-    """Takes deliveries."""
+    """Takes deliveries. Every method: 202 for what is new, 200 for what is known; raises Refusal.
 
-    def __init__(self, context: WebContext, limits: Limits) -> None:
+    Whatever is said was committed before.
+    """
+
+    def __init__(self, context: WebContext, limits: Limits, peers: Peers) -> None:
         self._context = context
         self._limits = limits
-        self._verifier = Verifier(context)
-        self._ids = DeliveryIds(store=context.store, clock=context.clock)
+        self._handing = Handing(context)
+        self._strays = Strays(context.controls.quarantine, peers)
+        self._waiting = Waiting(context.store, is_accepting=context.is_accepting)
+        context.listen(self._waiting.hear)
+        self._proving = asyncio.Semaphore(PROOFS)
 
-    async def post(self, request: web.Request) -> web.Response:
-        """202 for a new event, 200 for a known one; whatever is said was committed before. Raises Refusal."""
+    async def to_trigger(self, request: web.Request) -> web.Response:
+        """`POST /api/triggers/{token}`."""
         refuse_declared(request, HARD_LIMIT)
-        row = await self._registration(request.match_info["token"])
-        limit = self._limit(row)
-        refuse_declared(request, limit)
-        body = await read_body(request, limit=limit, seconds=self._limits.body_seconds)
-        sender = await self._verifier.sender(request, row, body)
-        self._refuse_off(row)
-        payload = decode(
-            body,
-            content_type=request.headers.get("Content-Type"),
-            content_encoding=", ".join(request.headers.getall("Content-Encoding", ())),
-            limit=limit,
+        return await self._take(
+            request, await addresses.at_token(self._context.store, request.match_info["token"])
         )
-        challenge = sender.challenge(payload)
+
+    async def to_instance(self, request: web.Request) -> web.Response:
+        """`POST /trigger/instance/{id}`."""
+        refuse_declared(request, HARD_LIMIT)
+        return await self._take(
+            request, await addresses.at_instance(self._context.store, request.match_info["id"])
+        )
+
+    async def to_provider(self, request: web.Request) -> web.Response:
+        """`POST /app-webhook/{provider}`."""
+        refuse_declared(request, HARD_LIMIT)
+        return await self._take(
+            request, await addresses.at_provider(self._context.store, request.match_info["provider"])
+        )
+
+    async def _take(self, request: web.Request, address: Address) -> web.Response:
+        arrival = await self._arrival(request, address)
+        proof = await self._prove(address, arrival)
+        if isinstance(proof, Rejected):
+            raise await self._strays.rejected(address, arrival, proof, peer=request.remote)
+        if isinstance(proof, Unattributed):
+            return await self._strays.unattributed(address, arrival, proof)
+        challenge = challenge_of(proof, arrival)
         if challenge is not None:
             return answer(200, {"challenge": challenge})
-        return await self._take(request, row, sender, payload, body)
+        if not has_takers(proof):
+            return await self._strays.without_taker(address, arrival, proof)
+        refuse_off(proof, arrival.at, is_accepting=self._context.is_accepting())
+        payload = self._payload(address, arrival)
+        outcomes = await self._handing.hand(address, proof, arrival, payload)
+        return await self._answer(request, outcomes)
 
-    async def _registration(self, token: str) -> Registration:
-        """The row behind a token. A lookup by hash tells nothing of the tokens there are by its timing."""
-        if not TOKEN.fullmatch(token):
-            raise not_found("trigger")
-        hash_ = token_hash(token)
-        row = await self._context.store.read(lambda tx: registrations.by_token(tx, hash_))
-        if row is None:
-            raise not_found("trigger")
-        return row
+    async def _prove(self, address: Address, arrival: Arrival) -> Finding:
+        """In a thread, unless the address is all that it takes."""
+        if is_open(address):
+            return Proof(sources=address.sources)
+        async with self._proving:
+            return await asyncio.to_thread(prove, address, arrival, self._context.secrets)
 
-    def _limit(self, row: Registration) -> int:
-        """The trigger's own cap, in bytes."""
-        own = row.spec.props.get("body_limit")
-        return min(own if isinstance(own, int) else self._context.settings.body_limit, HARD_LIMIT)
+    async def _arrival(self, request: web.Request, address: Address) -> Arrival:
+        """The whole of it, within the caps."""
+        limit = address.limit(self._context.settings.body_limit)
+        refuse_declared(request, limit)
+        body = await read_body(request, limit=limit, seconds=self._limits.body_seconds)
+        public_url = self._context.settings.public_url
+        return arrival_of(request, body, public_url=public_url, at=self._context.clock.now())
 
-    def _refuse_off(self, row: Registration) -> None:
-        now = self._context.clock.now()
-        if row.off_reason(now) is not None:
-            raise gone()
-        if row.is_paused(now):
-            raise paused(retry_after_s=left_of(row.paused_until, now))
-        if not self._context.is_accepting():
-            raise unavailable("the engine is about to stop; send it again", retry_after_s=DRAINING_RETRY_S)
-        if row.halt(now) is not None:
-            message = "this trigger waits for its owner; send it again later"
-            raise unavailable(message, retry_after_s=LONGEST_RETRY_S)
-
-    async def _take(
-        self, request: web.Request, row: Registration, sender: Sender, payload: Json, body: bytes
-    ) -> web.Response:
-        headers = request.headers.getall(id_header(row) or "", [])
-        lists = headers_of(request)
-        sent = sender.delivery_id(lists, payload)
-        id_ = await self._ids.of(row, headers=headers, payload=payload, body=body, sent=sent)
-        occurrence = Occurrence(
-            registration_id=row.id,
-            component=COMPONENT,
-            component_version=VERSIONS[COMPONENT],
-            kind=Kind.WEBHOOK,
-            delivery_id=id_.id,
-            given_id=id_.given,
-            occurred_at=sender.sent_at or self._context.clock.now(),
-            event_type=sender.event_type(lists, payload),
-            payload=payload,
-            body=body or None,
-            safe_headers=safe_headers(request.headers.items()),
-            safe_query=safe_query(request.query.items()),
+    def _payload(self, address: Address, arrival: Arrival) -> Json:
+        """Raises Refusal for a body that is not what it says it is."""
+        return decode(
+            arrival.body,
+            content_type=next(iter(arrival.header("content-type")), None),
+            content_encoding=", ".join(arrival.header("content-encoding")),
+            limit=address.limit(self._context.settings.body_limit),
         )
-        given = await self._accept(occurrence, of_props(row.spec.props))
-        if isinstance(given, Declined):  # it was turned off or paused a moment ago
-            await self._refuse_declined(row, given.reason)
-        return self._answer(request, id_, given)
 
-    async def _refuse_declined(self, row: Registration, reason: str) -> None:
-        if reason == BINDING:
-            LOGGER.warning("%s: a delivery for what is no webhook any more", row.spec.name)
-        changed = await self._context.store.read(lambda tx: registrations.by_id(tx, row.id))
-        if changed is not None:
-            self._refuse_off(changed)
-
-    async def _accept(self, occurrence: Occurrence, rate: Rate | None) -> Answer:
-        try:
-            given = await self._context.accept.accept_all([occurrence], rate=rate)
-            return given if isinstance(given, Limited) else given[0]
-        except StoreUnusable as error:
-            LOGGER.error("a delivery was not taken: %s", error)
-            message = "the delivery could not be written down; send it again"
-            raise unavailable(message, retry_after_s=STORE_RETRY_S) from error
-
-    def _answer(self, request: web.Request, id_: DeliveryId, given: Answer) -> web.Response:
-        """INTERFACE section 6: the original ids for a duplicate; how it was told apart when by its body."""
-        how = {"dedupe": "body"} if id_.by_body else {}
-        match given:
-            case Accepted(event_id=event_id, run_id=run_id):
-                return answer(202, self._ids_of(request, event_id, run_id) | {"duplicate": False} | how)
-            case Duplicate(event_id=event_id, run_id=run_id, reason=reason):
-                why = {} if reason is None else {"reason": reason}
-                return answer(200, self._ids_of(request, event_id, run_id) | {"duplicate": True} | why | how)
-            case Skipped(event_id=event_id, reason=reason):
-                return answer(202, self._ids_of(request, event_id, None) | {"skipped": reason} | how)
-            case _:
-                return self._no_event(given)
-
-    def _no_event(self, given: Declined | Filtered | Quarantined | Limited | Unreadable) -> web.Response:
-        match given:
-            case Filtered():
-                return answer(200, {"filtered": True})
-            case Quarantined(quarantine_id=quarantine_id, reason=reason):
-                return answer(202, {"quarantine_id": quarantine_id, "reason": reason})
-            case Limited(retry_after=retry_after):
-                raise rate_limited(retry_after_s=ceil(retry_after.total_seconds()))
-            case Declined():
-                raise gone()
-            case Unreadable(reason=reason):
-                raise bad_body(reason)
-
-    def _ids_of(self, request: web.Request, event_id: str, run_id: str | None) -> dict[str, Json]:
-        run: dict[str, Json] = {} if run_id is None else {"run_id": run_id}
-        url = self._base(request) + f"/api/events/{event_id}"
-        return {"event_id": event_id, **run, "status_url": url}
-
-    def _base(self, request: web.Request) -> str:
-        """public_url, else the address that the sender used (a known one, or it were not here)."""
-        if self._context.settings.public_url is not None:
-            return self._context.settings.public_url.rstrip("/")
-        return "" if is_over_socket(request) else f"http://{request.headers['Host']}"
+    async def _answer(self, request: web.Request, outcomes: list[Outcome]) -> web.Response:
+        """At once, or at the end of what it set off when the caller would wait for that."""
+        several = len(outcomes) > 1
+        seconds = wait_of(request.headers.getall("Prefer", ()))
+        if seconds is not None and is_known(outcomes):
+            return said_known(outcomes, several=several)
+        started = [one.event_id for one in outcomes if one.event_id is not None]
+        if seconds is None or not started:
+            return said(outcomes, several=several)
+        ends = await self._waiting.ends(
+            started, seconds=seconds, is_there=lambda: request.transport is not None
+        )
+        if ends is None:
+            return said(outcomes, several=several)
+        return said_ended(outcomes, {str(one["event_id"]): one for one in ends}, several=several)

@@ -24,6 +24,7 @@ class Code(StrEnum):
 
     NOT_FOUND = "not_found"
     PAYLOAD_TOO_LARGE = "payload_too_large"
+    DUPLICATE = "duplicate"
     GONE = "gone"
     PAUSED = "paused"
     BAD_BODY = "bad_body"
@@ -106,6 +107,12 @@ def stale_timestamp(message: str) -> Refusal:
 def rate_limited(*, retry_after_s: int) -> Refusal:
     """429: nothing was recorded; the same delivery may come again."""
     message = "more deliveries than this source may send; send it again later"
+    return Refusal(429, Code.RATE_LIMITED, message, {"Retry-After": str(max(1, retry_after_s))})
+
+
+def refused_too_often(*, retry_after_s: int) -> Refusal:
+    """429: what this peer asks for was refused more often than it may be."""
+    message = "too many refused requests; come again later"
     return Refusal(429, Code.RATE_LIMITED, message, {"Retry-After": str(max(1, retry_after_s))})
 
 

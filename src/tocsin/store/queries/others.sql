@@ -29,6 +29,14 @@ SELECT id FROM installations WHERE name = :name AND component = :component AND s
 SELECT count(*) AS feeding FROM registrations
 WHERE installation_id = :id AND enabled = 1 AND removed_at IS NULL;
 
+-- name: installations.by_id
+-- One installation.
+SELECT * FROM installations WHERE id = :id;
+
+-- name: installations.of_sources
+-- The `[sources]` tables of one component, by name.
+SELECT * FROM installations WHERE component = :component AND shared = 1 ORDER BY name;
+
 -- name: installations.update_props
 -- Another setting of the same component; its cursor stays.
 UPDATE installations SET props = :props WHERE id = :id;
