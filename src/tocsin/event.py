@@ -6,7 +6,7 @@ test compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -92,7 +92,8 @@ class Occurrence:
 
     delivery_id: the provider's or the source's own stable id of this one thing.
     occurred_at, planned_at: aware UTC. missed: earlier planned instants this one stands for.
-    changed_at: when the file that it is about last changed, None where that cannot be told.
+    changed_at: when the file that it is about last changed, None where that cannot be told. changed_each:
+    the same for every file of a batch, in its payload's order.
     body: the exact bytes as they arrived, None when there were none. given_id: the sender's own id,
     letter for letter; None when it gave none. event_id: what its event is to be called, None for a
     fresh id. replay_of: the event that it repeats. queues: it waits its turn whatever `overlap` says.
@@ -108,6 +109,7 @@ class Occurrence:
     delivery_id: str
     occurred_at: datetime
     changed_at: datetime | None = None
+    changed_each: tuple[datetime | None, ...] = ()
     given_id: str | None = None
     payload: Json = None
     tenant: str = TENANT
@@ -127,6 +129,11 @@ class Occurrence:
     provider: str | None = None
     mode: str | None = None
     normalized: Normalized = Normalized()
+
+
+def latest(moments: Iterable[datetime | None]) -> datetime | None:
+    """The last of those that are known; None when none is."""
+    return max((moment for moment in moments if moment is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

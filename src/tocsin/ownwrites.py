@@ -7,7 +7,7 @@ came during the one before, is a loop when those moments agree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -17,6 +17,7 @@ ENOUGH: Final = 20  # in a row, at whatever moments: nobody saves during each of
 SHORT: Final = timedelta(seconds=1)  # within a run of that length no moment can be told from another
 LEEWAY: Final = timedelta(milliseconds=250)  # a busy machine
 SHARE: Final = 0.05  # of a long run: five saves by chance agree so well about once in 30,000
+MOST_NAMED: Final = 5
 AT_ONCE: Final = timedelta(seconds=1)  # of a program that is restarted, which runs until the next change
 
 
@@ -24,11 +25,11 @@ AT_ONCE: Final = timedelta(seconds=1)  # of a program that is restarted, which r
 class Link:
     """A change that came during the one run under way, which an earlier change had started.
 
-    into: since the run's begin. length: of the run, so far if it goes on. before_end: until its end;
-    None while it goes on, and for one that was stopped.
+    paths: what changed. into: since the run's begin. length: of the run, so far if it goes on.
+    before_end: until its end; None while it goes on, and for one that was stopped.
     """
 
-    path: str
+    paths: tuple[str, ...]
     into: timedelta
     length: timedelta
     before_end: timedelta | None
@@ -57,7 +58,7 @@ def agree(moments: Sequence[timedelta], leeway: timedelta) -> bool:
     return max(moments) - min(moments) <= leeway
 
 
-def named(links: Sequence[Link], most: int = 5) -> str:
-    """The paths, each once, the latest first."""
-    paths = list(dict.fromkeys(link.path for link in links))
-    return ", ".join(paths[:most]) + (", …" if len(paths) > most else "")
+def named(paths: Iterable[str], most: int = MOST_NAMED) -> str:
+    """The paths in their order, each once, and not without end."""
+    distinct = list(dict.fromkeys(paths))
+    return ", ".join(distinct[:most]) + (", …" if len(distinct) > most else "")

@@ -21,7 +21,8 @@ from tocsin.config.engine_table import EngineTable
 from tocsin.config.load import load
 from tocsin.config.problems import keys_of
 from tocsin.config.schema import json_schema
-from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, SourceTable, Table
+from tocsin.config.shared_tables import ConnectionTable, SharedTable, SourceTable
+from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, Table
 from tocsin.config.tables import FileTables, TriggerTable
 from tocsin.config.webhook_table import WebhookTable
 from tocsin.config.workflow_table import WorkflowTable
@@ -103,6 +104,8 @@ def test_the_example_uses_every_key_there_is() -> None:
         WorkflowTable: list(document["workflows"].values()),
         TriggerTable: triggers,
         SourceTable: sources,
+        ConnectionTable: list(document["connections"].values()),
+        SharedTable: [source.get("shared", {}) for source in sources],
         FilesTable: [table.get("files", {}) for table in (*triggers, *sources)],
         WebhookTable: [trigger.get("webhook", {}) for trigger in triggers],
         DedupeTable: [trigger.get("dedupe", {}) for trigger in triggers],

@@ -149,6 +149,7 @@ def test_a_command_that_starts_itself_is_switched_off(home: Home, name: str, fir
     log = (home.path / "up.log").read_text("utf-8")
     assert f"{name}: turned off (loop): 5 runs in a row" in log
     assert str((home.path / first).parent) in log
+    assert str((home.path / first).parent) in home.tocsin("show", name).stdout.replace("\n", "")
 
 
 def test_what_restarts_on_change_runs_once_at_a_time(home: Home) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.engine.rig import Rig, spec
-from tests.fakes import succeeded
+from tests.engine.rig import Rig, open_rig, spec
+from tests.fakes import FakeClock, failed, succeeded
 from tocsin.event import Answer, Declined, Filtered, Occurrence, State
 from tocsin.notices import Disarmed
 from tocsin.registration import DisabledReason, Registration
+from tocsin.runs import Outcome
 from tocsin.seams import FileMark
 from tocsin.store import events, installations, journal, workflows
 from tocsin.trigger import Json, Kind, Overlap
@@ -32,21 +34,29 @@ class Folder:
         self.row = row
         self.generation = 0
 
-    async def tell(self, path: str = "/in/a", *, ago: float | None = 1.5, payload: Json = None) -> Answer:
+    async def tell_batch(self, ago: dict[str, float]) -> Answer:
+        """ago: seconds since each of the files last changed."""
+        each = tuple(self.rig.clock.now() - timedelta(seconds=seconds) for seconds in ago.values())
+        payload: Json = {"files": [{"path": path} for path in ago], "count": len(ago)}
+        return await self.tell("batch", payload=payload, ago=min(ago.values()), changed_each=each)
+
+    async def tell(
+        self, path: str = "/in/a", *, ago: float | None = 1.5, payload: Json = None, **more: Any
+    ) -> Answer:
         self.generation += 1
         told = self.rig.occurrence(self.row, f"{path}:{self.generation}", payload=payload or {"path": path})
         changed = None if ago is None else self.rig.clock.now() - timedelta(seconds=ago)
         mark = FileMark(path=path.encode(), generation=self.generation, size=1, mtime_ns=1, inode=1)
-        (answer,) = await self.record([mark], [replace(told, changed_at=changed)])
+        (answer,) = await self.record([mark], [replace(told, changed_at=changed, **more)])
         return answer
 
     async def record(self, marks: list[FileMark], told: list[Occurrence]) -> Sequence[Answer]:
         return await self.rig.bookmarks.record(self.row.installation_id, marks, told)
 
-    async def run(self, seconds: float) -> None:
+    async def run(self, seconds: float, outcome: Outcome | None = None) -> None:
         """Let the run that was started last go on for so long, and end."""
         self.rig.clock.advance(seconds)
-        await self.rig.settle(self.rig.taken.pop(), succeeded())
+        await self.rig.settle(self.rig.taken.pop(), outcome or succeeded())
 
 
 async def reason(rig: Rig, row: Registration) -> DisabledReason | None:
@@ -80,6 +90,62 @@ class TestLoops:
             rig.clock.advance(1.5)
             await folder.tell(f"/in/{number}", ago=1.6)
         assert await reason(rig, row) is DisabledReason.LOOP
+
+    async def test_a_batch_names_its_files(self, open_engine: Rig) -> None:
+        rig = open_engine
+        folder = Folder(rig, await watching(rig))
+        await folder.tell_batch({"/in/a": 100})
+        for _ in range(5):
+            await folder.run(0.01)
+            rig.clock.advance(1.5)
+            await folder.tell_batch({"/in/old": 60, "/in/a": 1.505, "/in/b": 1.506})
+        assert await reason(rig, folder.row) is DisabledReason.LOOP
+        (notice,) = rig.notices.of(Disarmed)
+        assert notice.detail.endswith("had changed: /in/a, /in/b")
+
+    async def test_one_that_fails_each_time_too(self, open_engine: Rig) -> None:
+        rig = open_engine
+        row = await watching(rig, max_attempts=1, disable_after=100)
+        folder = Folder(rig, row)
+        await folder.tell(ago=100)
+        for _ in range(5):
+            await folder.run(0.01, failed())
+            rig.clock.advance(1.5)
+            await folder.tell(ago=1.505)
+        assert await reason(rig, row) is DisabledReason.LOOP
+
+    async def test_what_a_loop_dropped_comes_back_when_asked_for(self, open_engine: Rig) -> None:
+        rig = open_engine
+        row = await watching(rig, overlap=Overlap.QUEUE)
+        folder = Folder(rig, row)
+        await folder.tell(ago=100)
+        for _ in range(5):
+            await folder.run(0.01)
+            rig.clock.advance(1.5)
+            await folder.tell(ago=1.505)
+        assert (await rig.states())[-1] == "dropped"
+        rig.clock.advance(60)
+        assert await rig.enable(await rig.row(row.id), requeue_dropped=True) == 1
+        await folder.run(0.01)
+        rig.clock.advance(1.5)
+        await folder.tell(ago=1.505)
+        assert await reason(rig, row) is None  # the links from before do not count
+
+    async def test_the_links_survive_the_engine(self, tmp_path: Path) -> None:
+        clock, row, folder = FakeClock(), None, None
+        for life in range(6):
+            async with open_rig(tmp_path, clock=clock) as rig:
+                rig.open()
+                row = row or await watching(rig)
+                folder = folder or Folder(rig, row)
+                folder.rig = rig
+                assert await reason(rig, row) is None
+                await folder.tell(ago=1.505 if life else 100)
+                if life == 5:
+                    assert await reason(rig, row) is DisabledReason.LOOP
+                    return
+                await folder.run(0.01)
+            clock.advance(1.5)
 
     async def test_each_link_is_in_the_story_of_its_event(self, open_engine: Rig) -> None:
         folder = Folder(open_engine, await watching(open_engine))
@@ -151,6 +217,23 @@ class TestPeople:
             await open_engine.settle(open_engine.taken.pop(0), succeeded())
         assert await reason(open_engine, folder.row) is None
 
+    async def test_a_burst_while_one_runs(self, open_engine: Rig) -> None:
+        """A folder is unpacked, again and again: the files of one burst have one run behind them."""
+        folder = Folder(open_engine, await watching(open_engine, overlap=Overlap.QUEUE))
+        await folder.tell("/in/first", ago=100)
+        for number in range(100):
+            open_engine.clock.advance(0.05)
+            await folder.tell(f"/in/{number}", ago=0.01)
+        assert await reason(open_engine, folder.row) is None
+
+    async def test_batches_that_come_between_runs(self, open_engine: Rig) -> None:
+        folder = Folder(open_engine, await watching(open_engine))
+        for number in range(30):
+            await folder.tell_batch({f"/in/{number}": 1.5, "/in/a": 1.6})
+            await folder.run(0.01)
+            open_engine.clock.advance(4)
+        assert await reason(open_engine, folder.row) is None
+
     async def test_the_runs_of_another_trigger(self, open_engine: Rig) -> None:
         one, other = await watching(open_engine, "one"), await watching(open_engine, "other")
         first, second = Folder(open_engine, one), Folder(open_engine, other)
@@ -207,6 +290,20 @@ class TestDeclared:
         event: Any = open_engine.taken[0].params["event"]
         assert event["raw_payload"] == {"files": [other], "count": 1}
         assert await folder.tell(payload={"files": [own], "count": 1}) == Filtered()
+
+    async def test_when_they_changed_does_not_matter_for_the_rest_of_a_batch(self, open_engine: Rig) -> None:
+        """A run writes what it may, at the same moment of each; beside it somebody else's files come in."""
+        await open_engine.workflow(writes=("/in/out/**",))
+        folder = Folder(open_engine, await watching(open_engine))
+        await folder.tell(ago=100)
+        for number in range(30):
+            await folder.run(0.01)
+            open_engine.clock.advance(1.5)
+            await folder.tell_batch({"/in/out/x": 1.505, f"/in/{number}": 1.55})
+        assert await reason(open_engine, folder.row) is None
+        event = (await open_engine.events())[-1]
+        entries = await open_engine.read(lambda tx: journal.of_event(tx, event.id))
+        assert [(entry.what, entry.reason) for entry in entries] == [("own write", "w writes /in/out/x")]
 
     async def test_a_workflow_without_them_keeps_its_version(self, rig: Rig) -> None:
         version = await rig.workflow()

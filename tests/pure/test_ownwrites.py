@@ -13,9 +13,9 @@ from tocsin.ownwrites import Link, is_loop, named
 TDD = [3.0, 21.0, 12.0, 27.0, 8.0, 17.0, 2.0]  # seconds into runs of 30 s
 
 
-def link(into: float, length: float = 30, *, path: str = "/a", stopped: bool = False) -> Link:
+def link(into: float, length: float = 30, *, stopped: bool = False) -> Link:
     return Link(
-        path=path,
+        paths=("/a",),
         into=timedelta(seconds=into),
         length=timedelta(seconds=length),
         before_end=None if stopped else timedelta(seconds=length - into),
@@ -60,5 +60,5 @@ def test_fewer_than_five_links_are_never_a_loop(moments: list[float]) -> None:
 
 
 def test_paths_are_named_once_and_not_without_end() -> None:
-    assert named([link(0, path="/a"), link(0, path="/b"), link(0, path="/a")]) == "/a, /b"
-    assert named([link(0, path=f"/{n}") for n in range(9)]) == "/0, /1, /2, /3, /4, …"
+    assert named(["/a", "/b", "/a"]) == "/a, /b"
+    assert named(f"/{n}" for n in range(9)) == "/0, /1, /2, /3, /4, …"

@@ -83,7 +83,7 @@ def next_fire(row: Registration, now: datetime) -> datetime | None:
 
 def failing(row: Registration, now: datetime) -> bool:
     """In error, on a streak of failures, or turned off by one."""
-    turned_off = row.disabled_reason is DisabledReason.FAILURES
+    turned_off = row.disabled_reason in (DisabledReason.FAILURES, DisabledReason.LOOP)
     return turned_off or row.consecutive_failures > 0 or row.status(now) == "error"
 
 

@@ -23,6 +23,7 @@ from tocsin.trigger import Json, Kind
 
 if TYPE_CHECKING:
     from tocsin.store.connection import Tx
+    from tocsin.store.journal import Entry
 
 RECENT = 5  # events that `show` adds: enough to see a pattern, few enough for one screen
 KINDS = tuple(dict.fromkeys((*map(str, Kind), *VERSIONS)))
@@ -124,11 +125,11 @@ def show(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
     Example: tocsin show brief
     """
     session, moment = session_of(context), now()
-    row, recent, spent = read(session, lambda tx: with_recent(tx, name, moment))
+    row, recent, spent, why = read(session, lambda tx: with_recent(tx, name, moment))
     if as_json:
         render.document(documents.registration(row, moment))
         return
-    render.facts([*details(row, moment), *spending(row, spent, moment)])
+    render.facts([*details(row, moment, why), *spending(row, spent, moment)])
     if recent:
         render.write("\n")
         event_table(recent, moment)
@@ -136,13 +137,20 @@ def show(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
         render.say(f"no events yet: `tocsin fire {name}` makes one")
 
 
-def with_recent(tx: Tx, name: str, moment: datetime) -> tuple[Registration, list[Event], int]:
-    """The trigger, its last events, and what counts against its budget."""
-    from tocsin.store import costs, events
+def with_recent(tx: Tx, name: str, moment: datetime) -> tuple[Registration, list[Event], int, str | None]:
+    """The trigger, its last events, what counts against its budget, and why it is off in more words."""
+    from tocsin.store import costs, events, journal
 
     row = trigger_called(tx, name)
     recent = events.listed(tx, registration_id=row.id, state=None, since=None, limit=RECENT)
-    return row, recent, costs.spent(tx, row, moment)
+    return row, recent, costs.spent(tx, row, moment), disarmed_for(row, journal.last_disarmed(tx, row.id))
+
+
+def disarmed_for(row: Registration, last: Entry | None) -> str | None:
+    """What was found when it was turned off; None while it is on, or when it is off for another reason."""
+    if last is None or last.reason != row.disabled_reason or not isinstance(last.detail, dict):
+        return None
+    return str(last.detail["detail"])
 
 
 def spending(row: Registration, spent: int, moment: datetime) -> Iterator[tuple[str, str | None]]:
@@ -170,13 +178,13 @@ def paused(row: Registration, moment: datetime) -> str | None:
     return until(row.paused_until, moment) or "until it is resumed"
 
 
-def details(row: Registration, moment: datetime) -> Iterator[tuple[str, str | None]]:
+def details(row: Registration, moment: datetime, why: str | None = None) -> Iterator[tuple[str, str | None]]:
     """What is worth a line; what has no value has none."""
     spec, tz = row.spec, documents.zone_of(row.spec.schedule)
     yield "name", spec.name
     yield "status", row.status(moment)
     yield "idle", row.idle_reason
-    yield "disabled", row.disabled_reason
+    yield "disabled", f"{row.disabled_reason}: {why}" if why else row.disabled_reason
     yield "paused", paused(row, moment)
     yield "source", source(row)
     yield "workflow", f"{spec.workflow} (version {row.workflow_version})"

@@ -7,16 +7,17 @@ schema files that triggers name.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from tocsin import schedule as schedules
 from tocsin.config import schema_files
 from tocsin.config.engine_table import EngineTable, RetentionTable
-from tocsin.config.problems import Fault, keys_of
+from tocsin.config.problems import Fault, faults_of, keys_of
 from tocsin.config.rules import (
     Around,
     Written,
@@ -27,7 +28,7 @@ from tocsin.config.rules import (
     trigger_faults,
     workflow_faults,
 )
-from tocsin.config.source_tables import SourceTable
+from tocsin.config.shared_tables import ConnectionTable, SourceTable, shared_faults
 from tocsin.config.specs import absolute, schedule_of, source_spec, spec_of
 from tocsin.config.tables import (
     SCHEDULES,
@@ -36,6 +37,7 @@ from tocsin.config.tables import (
     read_table,
 )
 from tocsin.config.workflow_table import WorkflowTable
+from tocsin.config.writes import rooted, writes_faults
 from tocsin.errors import ConfigInvalid, InvalidSchedule
 from tocsin.settings import EngineSettings, Retention, Workflow
 from tocsin.trigger import Scope, SourceSpec, TriggerSpec
@@ -89,15 +91,17 @@ def workflow(
     whole = _over(defaults, raw, WorkflowTable)
     table, faults = read_table(WorkflowTable, whole)
     faults += [*name_faults(name), *workflow_faults(raw, faults), *program_faults(table)]
+    faults += writes_faults(table.writes, table.cwd)
     return _workflow(name, table, base), faults
 
 
 def _workflow(name: str, table: WorkflowTable, base: Path) -> Workflow:
+    cwd = None if table.cwd is None else absolute(table.cwd, base)
     return Workflow(
         name=name,
         command=tuple(table.command or ()),
         shell=table.shell,
-        cwd=None if table.cwd is None else Path(absolute(table.cwd, base)),
+        cwd=None if cwd is None else Path(cwd),
         env=table.env,
         timeout=table.timeout,
         kill_grace=table.kill_grace,
@@ -105,25 +109,37 @@ def _workflow(name: str, table: WorkflowTable, base: Path) -> Workflow:
         inputs=tuple(table.inputs),
         outputs=tuple(table.outputs),
         permanent_exit_codes=tuple(table.permanent_exit_codes),
-        writes=tuple(_pattern(line, table.cwd, base) for line in table.writes),
+        writes=tuple(rooted(line, cwd or "/") for line in table.writes),
     )
 
 
-def source(name: str, raw: Mapping[str, Any], base: Path) -> tuple[SourceSpec | None, list[Fault]]:
-    """One `[sources.NAME]`, None when it has errors."""
+def connection(name: str, raw: Mapping[str, Any]) -> tuple[ConnectionTable | None, list[Fault]]:
+    """One `[connections.NAME]`, None when it has errors."""
+    raw = _set(raw)
+    faults = [*name_faults(name)]
+    try:
+        table = ConnectionTable.model_validate(raw)
+    except ValidationError as error:
+        return None, [*faults, *faults_of(error, ConnectionTable)]
+    return None if faults else table, faults
+
+
+def source(
+    name: str,
+    raw: Mapping[str, Any],
+    base: Path,
+    connections: Mapping[str, ConnectionTable | None],
+    engine: EngineSettings,
+) -> tuple[SourceSpec | None, list[Fault]]:
+    """One `[sources.NAME]`, None when it has errors. connections: by name; None for one that has faults."""
     raw = _set(raw)
     table, faults = read_table(SourceTable, raw)
-    found = [*faults, *name_faults(name), *source_faults(raw, faults)]
+    found = [*faults, *name_faults(name), *source_faults(raw, faults), *shared_faults(table, connections)]
     if table.files is not None:
         found += pattern_faults(table.files)
-    return None if found else source_spec(name, table, base), found
-
-
-def _pattern(line: str, cwd: str | None, base: Path) -> str:
-    """A pattern of `writes` from the root on; relative to the folder that the command starts in."""
-    start = base if cwd is None else Path(absolute(cwd, base))
-    text = absolute(os.path.expanduser(line), start)  # noqa: PTH111 - a pattern is no path
-    return f"{text}/" if line.endswith("/") else text
+    sound = {name: one for name, one in connections.items() if one is not None}
+    is_whole = table.shared is None or all(one in sound for one in table.shared.connections)
+    return None if found or not is_whole else source_spec(name, table, base, sound, engine), found
 
 
 def trigger(

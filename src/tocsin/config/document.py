@@ -15,7 +15,7 @@ from tocsin.config.problems import Fault, seen, unknown_key
 from tocsin.config.reading import Source, read, refuse_writable
 from tocsin.errors import ConfigInvalid, Problem
 
-TABLES: Final = ("engine", "defaults", "workflows", "sources", "triggers")
+TABLES: Final = ("engine", "defaults", "workflows", "connections", "sources", "triggers")
 
 
 @dataclass(slots=True, kw_only=True)

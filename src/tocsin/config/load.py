@@ -15,6 +15,7 @@ from tocsin.config import convert, lint
 from tocsin.config.document import Document, read_document
 from tocsin.config.problems import Fault, dotted, seen
 from tocsin.config.rules import Around
+from tocsin.config.shared_tables import ConnectionTable
 from tocsin.errors import ConfigInvalid, Problem
 from tocsin.settings import Configuration, EngineSettings, Workflow
 from tocsin.trigger import SourceSpec, TriggerSpec
@@ -97,7 +98,8 @@ class _Reader:
     def configuration(self, path: Path) -> Configuration:
         """Everything that is sound; what is not is missing and in `faults`."""
         workflows = {name: self._workflow(name) for name in self._document.tables["workflows"]}
-        sources = {name: self._source(name) for name in self._document.tables["sources"]}
+        connections = {name: self._connection(name) for name in self._document.tables["connections"]}
+        sources = {name: self._source(name, connections) for name in self._document.tables["sources"]}
         triggers = [self._trigger(name, workflows, sources) for name in self._document.tables["triggers"]]
         return Configuration(
             path=path,
@@ -128,11 +130,21 @@ class _Reader:
         self._note("workflows", name, faults)
         return workflow
 
-    def _source(self, name: str) -> SourceSpec | None:
+    def _connection(self, name: str) -> ConnectionTable | None:
+        raw = self._document.tables["connections"][name]
+        if not isinstance(raw, dict):
+            return self._no_table(None, "connections", name, raw)
+        table, faults = convert.connection(name, raw)
+        self._note("connections", name, faults)
+        return table
+
+    def _source(self, name: str, connections: Mapping[str, ConnectionTable | None]) -> SourceSpec | None:
         raw = self._document.tables["sources"][name]
         if not isinstance(raw, dict):
             return self._no_table(None, "sources", name, raw)
-        spec, faults = convert.source(name, raw, self._document.base("sources", name))
+        spec, faults = convert.source(
+            name, raw, self._document.base("sources", name), connections, self._engine
+        )
         self._note("sources", name, faults)
         return spec
 

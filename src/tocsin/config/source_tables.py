@@ -126,16 +126,6 @@ class DedupeTable(Table):
         return self
 
 
-class SourceTable(Table):
-    """One source for several triggers, which name it: exactly one of files and webhook."""
-
-    model_config = ConfigDict(title="[sources.NAME]")
-
-    files: FilesTable | None = Field(
-        default=None, description="Files that appear, change or go.", examples=[{"path": "~/Downloads"}]
-    )
-
-
 class AfterTable(Table):
     """Fires when a run of another workflow or trigger has ended for good."""
 

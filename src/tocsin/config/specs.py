@@ -13,7 +13,8 @@ from typing import Final
 
 from tocsin.components import VERSIONS
 from tocsin.config.rules import Around
-from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, SourceTable
+from tocsin.config.shared_tables import ConnectionTable, SourceTable, instance_props, shared_props
+from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable
 from tocsin.config.tables import TriggerTable
 from tocsin.config.webhook_table import WebhookTable
 from tocsin.dedupe import Greatest, Last, Order, Strategy, Unique, written
@@ -126,10 +127,23 @@ def _budget(table: TriggerTable, around: Around) -> Budget | None:
     return Budget(max_nanos=table.max_usd, period=period, tz=zone)
 
 
-def source_spec(name: str, table: SourceTable, base: Path) -> SourceSpec | None:
+def source_spec(
+    name: str,
+    table: SourceTable,
+    base: Path,
+    connections: Mapping[str, ConnectionTable],
+    engine: EngineSettings,
+) -> SourceSpec | None:
     """The record of a `[sources]` table; None when it names nothing that happens."""
     if table.files is not None:
         return SourceSpec(name=name, component="files", props=_files(table.files, base))
+    dedupe = {"dedupe": _dedupe(table.dedupe or DedupeTable())}
+    if table.webhook is not None:
+        props = instance_props(table.webhook, engine.body_limit) | dedupe
+        return SourceSpec(name=name, component="webhook", props=props)
+    if table.shared is not None:
+        props = shared_props(table.shared, connections, engine.body_limit) | dedupe
+        return SourceSpec(name=name, component="webhook", props=props)
     return None
 
 
@@ -163,14 +177,15 @@ def _files(table: FilesTable, base: Path) -> dict[str, Json]:
 
 
 def _webhook(table: WebhookTable, dedupe: DedupeTable, engine: EngineSettings) -> dict[str, Json]:
+    return {**table.props(engine.body_limit), "dedupe": _dedupe(dedupe)}
+
+
+def _dedupe(table: DedupeTable) -> dict[str, Json]:
     return {
-        **table.props(engine.body_limit),
-        "dedupe": {
-            "header": dedupe.header,
-            "payload": dedupe.payload,
-            "body_window_ms": _ms(dedupe.body_window),
-            **written(_strategy(dedupe)),
-        },
+        "header": table.header,
+        "payload": table.payload,
+        "body_window_ms": _ms(table.body_window),
+        **written(_strategy(table)),
     }
 
 

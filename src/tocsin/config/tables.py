@@ -16,11 +16,11 @@ from pydantic import ConfigDict, Field, ValidationError
 from tocsin.components import VERSIONS
 from tocsin.config.engine_table import EngineTable
 from tocsin.config.problems import Fault, faults_of
+from tocsin.config.shared_tables import ConnectionTable, SourceTable
 from tocsin.config.source_tables import (
     AfterTable,
     DedupeTable,
     FilesTable,
-    SourceTable,
     Table,
 )
 from tocsin.config.values import (
@@ -40,7 +40,7 @@ from tocsin.config.webhook_table import RateText, WebhookTable
 from tocsin.config.workflow_table import WorkflowOptions, WorkflowTable
 
 SOURCES: Final = (*VERSIONS, "source")
-SHARED: Final = tuple(SourceTable.model_fields)
+SHARED: Final = ("files", "webhook", "shared")
 SCHEDULES: Final = frozenset({"cron", "every", "at"})
 
 Model = TypeVar("Model", bound=Table)
@@ -180,6 +180,7 @@ class FileTables(Table):
     engine: EngineTable | None = Field(default=None, description="The engine.")
     defaults: DefaultsTable | None = Field(default=None, description="Keys for all triggers and workflows.")
     workflows: dict[str, WorkflowTable] = Field(default={}, description="What can run, by name.")
+    connections: dict[str, ConnectionTable] = Field(default={}, description="Accounts at providers, by name.")
     sources: dict[str, SourceTable] = Field(default={}, description="What several triggers share, by name.")
     triggers: dict[str, TriggerTable] = Field(default={}, description="What makes it run, by name.")
 

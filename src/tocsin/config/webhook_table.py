@@ -45,6 +45,8 @@ def _reference(value: str) -> str:
     if kind not in REFERENCES or not colon or not name.strip():
         wanted = ", ".join(f"{one}:" for one in REFERENCES)
         raise ValueError(f'saw no reference, expected where the secret is ({wanted}), like "env:HOOK_SECRET"')
+    if kind == "file" and not name.startswith(("/", "~")):
+        raise ValueError("saw a file by a relative path, expected one from / or ~ on")
     if kind == "store" and not SECRET_NAME.fullmatch(name):
         raise ValueError("saw a name that cannot be one, expected letters, digits, dots, dashes, underscores")
     return value

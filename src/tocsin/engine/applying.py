@@ -67,7 +67,7 @@ class Applier:
             now=now,
         )
         journal.write(tx, "added", registration_id=id_, reason=origin, now=now)
-        if spec.component == "webhook":
+        if needs_token(spec):
             self.issue_token(tx, id_, now)
         return id_
 
@@ -107,7 +107,7 @@ class Applier:
             upcoming = first_fire(spec, now) if row.enabled else None
             registrations.reschedule(tx, row.id, next_fire_at=upcoming, now=now)
             installations.trouble(tx, installation_id, None)
-        if row.spec.component != "webhook" and spec.component == "webhook":
+        if needs_token(spec) and not needs_token(row.spec):
             self.issue_token(tx, row.id, now)
         if row.enabled and not spec.enabled:
             detail = "enabled = false in the configuration"
@@ -150,6 +150,11 @@ class Applier:
             self.remove(tx, row, now)
         else:
             disarm(tx, row, DisabledReason.CONFIG, "left the configuration", now=now, announce=self._announce)
+
+
+def needs_token(spec: TriggerSpec) -> bool:
+    """Whether it has an address of its own."""
+    return spec.component == "webhook" and spec.source is None
 
 
 def present(tx: Tx, name: str) -> Registration:

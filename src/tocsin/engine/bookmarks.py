@@ -116,13 +116,17 @@ class StoredBookmarks:
         registration = registrations.by_id(tx, occurrence.registration_id)
         if registration is None:
             return admit(tx, occurrence, now=now, announce=self._announce, batch=batch)
-        left = own_writes.without_own(occurrence, writes_of(tx, registration))
+        writes = writes_of(tx, registration)
+        left = own_writes.without_own(occurrence, writes)
         if left is None:
-            own_writes.note_own(tx, registration, occurrence, now)
+            own_writes.note_own(tx, registration, occurrence, writes, event_id=None, now=now)
             return Filtered()
         answer = admit(tx, left, now=now, announce=self._announce, batch=batch)
         if isinstance(answer, Accepted):
-            own_writes.guard(tx, registration, left, answer.event_id, now=now, announce=self._announce)
+            id_ = answer.event_id
+            if left is not occurrence:
+                own_writes.note_own(tx, registration, occurrence, writes, event_id=id_, now=now)
+            own_writes.guard(tx, registration, left, id_, now=now, announce=self._announce)
         return answer
 
 

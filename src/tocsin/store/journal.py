@@ -48,6 +48,12 @@ def of_event(tx: Tx, event_id: str) -> list[Entry]:
     return [entry_of(row) for row in tx.all("journal.of_event", event_id=event_id)]
 
 
+def last_disarmed(tx: Tx, registration_id: str) -> Entry | None:
+    """When and why a trigger was last turned off; None when it never was, or too long ago."""
+    row = tx.one("journal.last_disarmed", registration_id=registration_id)
+    return None if row is None else entry_of(row)
+
+
 def entry_of(row: Row) -> Entry:
     return Entry(at=instant(row["at"]), what=row["what"], reason=row["reason"], detail=load(row["detail"]))
 

@@ -214,7 +214,7 @@ RETURNING id, lane;
 SELECT id, lane, (SELECT pruned_at IS NULL FROM deliveries WHERE deliveries.id = events.delivery) AS has_payload
 FROM events
 WHERE registration_id = :registration_id AND state = 'dropped'
-  AND reason IN ('failures', 'expired', 'max_runs', 'budget', 'user', 'config') AND settled_at >= (
+  AND reason IN ('failures', 'expired', 'max_runs', 'budget', 'loop', 'user', 'config') AND settled_at >= (
   SELECT max(at) FROM journal WHERE registration_id = :registration_id AND what = 'disarmed')
 ORDER BY seq;
 

@@ -174,6 +174,10 @@ VALUES (:at, :registration_id, :event_id, :what, :reason, :detail);
 -- An event's story, oldest first.
 SELECT * FROM journal WHERE event_id = :event_id ORDER BY seq;
 
+-- name: journal.last_disarmed
+-- When and why a trigger was last turned off.
+SELECT * FROM journal WHERE registration_id = :registration_id AND what = 'disarmed' ORDER BY seq DESC LIMIT 1;
+
 -- name: meta.put
 -- One fact about this home.
 INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value;

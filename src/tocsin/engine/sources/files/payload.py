@@ -13,7 +13,7 @@ from urllib.parse import quote_from_bytes
 
 from tocsin.components import VERSIONS
 from tocsin.engine.sources.files.changes import Change
-from tocsin.event import Occurrence
+from tocsin.event import Occurrence, latest
 from tocsin.registration import Registration
 from tocsin.trigger import Json, Kind
 
@@ -30,7 +30,7 @@ def occurrence(registration: Registration, change: Change, now: datetime) -> Occ
         kind=Kind.FILE,
         delivery_id=delivery_id(change.path, change.generation),
         occurred_at=now,
-        changed_at=changed_at([change], now),
+        changed_at=changed_at(change, now),
         event_type=change.kind,
         payload=payload(change),
     )
@@ -40,6 +40,7 @@ def batch_of(
     registration: Registration, changes: Sequence[Change], sequence: int, now: datetime
 ) -> Occurrence:
     """Several changes as one occurrence, in the order given. sequence: the source's own count of these."""
+    each = tuple(changed_at(change, now) for change in changes)
     return Occurrence(
         registration_id=registration.id,
         component=COMPONENT,
@@ -47,17 +48,22 @@ def batch_of(
         kind=Kind.FILE,
         delivery_id=f"batch:{sequence}",
         occurred_at=now,
-        changed_at=changed_at(changes, now),
+        changed_at=latest(each),
+        changed_each=each,
         event_type="batch",
         payload={"files": [payload(change) for change in changes], "count": len(changes)},
     )
 
 
-def changed_at(changes: Sequence[Change], now: datetime) -> datetime | None:
-    """When the last of them changed; None when none can tell, or when a clock is wrong."""
-    known = [change.changed_ns for change in changes if change.changed_ns is not None]
-    at = EPOCH + timedelta(microseconds=max(known) // 1000) if known else None
-    return at if at is not None and at <= now else None
+def changed_at(change: Change, now: datetime) -> datetime | None:
+    """When the file itself changed; None when nobody can tell, or when a clock is wrong."""
+    if change.changed_ns is None:
+        return None
+    try:
+        at = EPOCH + timedelta(microseconds=change.changed_ns // 1000)
+    except OverflowError:  # broken file systems report years beyond 9999
+        return None
+    return at if at <= now else None
 
 
 def delivery_id(path: bytes, generation: int) -> str:
