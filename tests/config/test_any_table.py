@@ -16,7 +16,7 @@ from tocsin.config.problems import keys_of
 from tocsin.config.rules import Around
 from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable
 from tocsin.config.tables import TriggerTable
-from tocsin.config.webhook_table import NormalizeTable, WebhookTable
+from tocsin.config.webhook_table import WebhookTable
 from tocsin.config.workflow_table import WorkflowTable
 from tocsin.settings import EngineSettings, Workflow
 
@@ -50,7 +50,6 @@ KEYS = sorted(
             TriggerTable,
             FilesTable,
             WebhookTable,
-            NormalizeTable,
             DedupeTable,
             AfterTable,
         )

@@ -108,26 +108,3 @@ def test_what_depends_on_the_machine_is_warned_of(
     assert "blanks or a line end around" in told("github", f"file:{tmp_path}/line")[0]
     assert "which cannot be read now" in told("github", f"file:{tmp_path}/none")[0]
     assert "nothing can be verified: it is not base64 after whsec_" in told(STANDARD.preset, "env:BAD")[0]
-
-
-def test_a_mapping_is_written_as_it_is_read(tmp_path: Path) -> None:
-    keys = 'webhook = { normalize = { model = "issue", fields = { id = "issue.id" }, hint = "issue.url" } }'
-    found = trigger(tmp_path, keys).props["normalize"]
-    assert found == {"model": "issue", "fields": {"id": "issue.id"}, "hint": "issue.url"}
-    assert "normalize" not in trigger(tmp_path, "webhook = {}").props
-
-
-@pytest.mark.parametrize(
-    ("keys", "complaint"),
-    [
-        ('model = ""', "triggers.t.webhook.normalize.model: saw '', expected some text"),
-        ('hint = "a..b"', "triggers.t.webhook.normalize.hint: saw 'a..b', expected keys with dots between"),
-        ('fields = { id = "a." }', "triggers.t.webhook.normalize.fields.id: saw 'a.', expected keys"),
-        ("feilds = {}", "triggers.t.webhook.normalize.feilds: unknown key 'feilds' (did you mean 'fields'?)"),
-    ],
-)
-def test_a_path_that_leads_nowhere_by_its_spelling_is_refused(
-    tmp_path: Path, keys: str, complaint: str
-) -> None:
-    [found] = complaints(tmp_path, f"{T}webhook = {{ normalize = {{ {keys} }} }}\n")
-    assert complaint in found

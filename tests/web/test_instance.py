@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 
 from tests.store.raw import on_writer
-from tests.web.rig import JSON, Rig, registration_id
+from tests.web.rig import JSON, Rig
 from tests.web.signing import B1, S1, A, headers_of, hub, signed
-from tocsin.engine.applying import Applier
 from tocsin.event import State
 
 NAMES = ("one", "two", "three")
@@ -160,8 +159,7 @@ async def test_other_installations_and_other_ids_are_no_address(rig: Rig, path: 
 
 
 async def test_a_triggers_token_opens_no_sources_door(rig: Rig, path: str) -> None:
-    applier, id_ = Applier(announce=rig.notices, secrets=rig.secrets), await registration_id(rig, "one")
-    token = await rig.store.write(lambda tx: applier.issue_token(tx, id_, rig.clock.now()))
+    token = await rig.controls.token("one", rotate=False)
     assert (await rig.post(f"/api/triggers/{token}", B1, sent())).error == (404, "not_found")
 
 

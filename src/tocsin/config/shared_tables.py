@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, model_validator
 from tocsin.config.problems import Fault, did_you_mean, seen
 from tocsin.config.source_tables import DedupeTable, FilesTable, Table
 from tocsin.config.values import Size, SomeText
-from tocsin.config.webhook_table import NormalizeTable, Preset, RateText, References, WebhookTable
+from tocsin.config.webhook_table import Preset, RateText, References, WebhookTable
 from tocsin.presets import GENERIC, PRESETS, STANDARD
 from tocsin.trigger import Json
 
@@ -52,7 +52,6 @@ class SharedTable(Table):
         description="The largest body taken; default: the engine's body_limit; at most 4MiB.",
         examples=["1MiB"],
     )
-    normalize: NormalizeTable | None = Field(default=None, description="The payload in names of one's own.")
 
 
 class InstanceTable(WebhookTable):
@@ -102,7 +101,7 @@ def shared_props(
     table: SharedTable, connections: Mapping[str, ConnectionTable], body_limit: int
 ) -> dict[str, Json]:
     """One address for several accounts; the connections it names are known."""
-    own = {key: getattr(table, key) for key in ("events", "rate", "body_limit", "normalize")}
+    own = {"events": table.events, "rate": table.rate, "body_limit": table.body_limit}
     plain = WebhookTable(preset=table.use, secret=["env:_"]).model_copy(update=own)  # each has its own secret
     named = [(name, connections[name]) for name in table.connections]
     return {

@@ -21,7 +21,6 @@ from pydantic import (
 from tocsin.config.problems import seen
 from tocsin.config.source_tables import Table
 from tocsin.config.values import Size, SomeDuration, SomeText
-from tocsin.normalizing import KEY
 from tocsin.presets import GENERIC, PRESETS
 from tocsin.signature import FIELD, TOLERANCE, Scheme
 from tocsin.trigger import Json, Rate
@@ -50,12 +49,6 @@ def _reference(value: str) -> str:
         raise ValueError("saw a file by a relative path, expected one from / or ~ on")
     if kind == "store" and not SECRET_NAME.fullmatch(name):
         raise ValueError("saw a name that cannot be one, expected letters, digits, dots, dashes, underscores")
-    return value
-
-
-def _path(value: str) -> str:
-    if not all(value.split(".")):
-        raise ValueError(f"saw {seen(value)}, expected keys with dots between them, like issue.id")
     return value
 
 
@@ -88,30 +81,7 @@ RateText: TypeAlias = Annotated[
     Rate, PlainValidator(_rate), WithJsonSchema({"type": "string", "pattern": f"^{RATE.pattern}$"})
 ]
 Preset: TypeAlias = Literal["standard-webhooks", "github", "stripe", "slack", "shopify", "gitlab", "generic"]
-PathText: TypeAlias = Annotated[SomeText, AfterValidator(_path)]
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_header)]
-
-
-class NormalizeTable(Table):
-    """A payload in names of one's own, whoever sends it; paths lead into the payload."""
-
-    model_config = ConfigDict(title="normalize")
-
-    model: SomeText | None = Field(default=None, description="What the payload is about.", examples=["issue"])
-    fields: dict[SomeText, PathText] = Field(
-        default={},
-        description="Names of one's own, each with the path of its value.",
-        examples=[{"id": "issue.id", "title": "issue.title"}],
-    )
-    hint: PathText | None = Field(
-        default=None,
-        description="The path of what it can be looked up by at its sender.",
-        examples=["issue.url"],
-    )
-
-    def props(self) -> dict[str, Json]:
-        """As ``normalizing`` reads it."""
-        return {"model": self.model, "fields": dict(self.fields), "hint": self.hint}
 
 
 class WebhookTable(Table):
@@ -156,11 +126,6 @@ class WebhookTable(Table):
         default=None,
         description="The largest body taken; default: the engine's body_limit; at most 4MiB.",
         examples=["1MiB"],
-    )
-    normalize: NormalizeTable | None = Field(
-        default=None,
-        description="The payload in names of one's own.",
-        examples=[{"model": "issue", "fields": {"id": "issue.id"}}],
     )
 
     @property
@@ -225,6 +190,4 @@ class WebhookTable(Table):
         if self.rate is not None:
             per_ms = self.rate.per // timedelta(milliseconds=1)
             found |= {"rate": {"count": self.rate.count, "per_ms": per_ms}}
-        if self.normalize is not None:
-            found |= {KEY: self.normalize.props()}
         return found
