@@ -49,6 +49,7 @@ COMMANDS = [
     "url",
     "state",
     "secret",
+    "send",
     "paths",
     "version",
 ]

@@ -24,7 +24,7 @@ from tocsin.config.schema import json_schema
 from tocsin.config.shared_tables import ConnectionTable, SharedTable, SourceTable
 from tocsin.config.source_tables import AfterTable, DedupeTable, FilesTable, Table
 from tocsin.config.tables import FileTables, TriggerTable
-from tocsin.config.webhook_table import WebhookTable
+from tocsin.config.webhook_table import NormalizeTable, WebhookTable
 from tocsin.config.workflow_table import WorkflowTable
 from tocsin.errors import Refused
 
@@ -108,6 +108,7 @@ def test_the_example_uses_every_key_there_is() -> None:
         SharedTable: [source.get("shared", {}) for source in sources],
         FilesTable: [table.get("files", {}) for table in (*triggers, *sources)],
         WebhookTable: [trigger.get("webhook", {}) for trigger in triggers],
+        NormalizeTable: [table.get("webhook", {}).get("normalize", {}) for table in triggers],
         DedupeTable: [trigger.get("dedupe", {}) for trigger in triggers],
         AfterTable: [trigger.get("after", {}) for trigger in triggers],
     }

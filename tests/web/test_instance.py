@@ -9,6 +9,7 @@ import pytest
 from tests.store.raw import on_writer
 from tests.web.rig import JSON, Rig
 from tests.web.signing import B1, S1, A, headers_of, hub, signed
+from tocsin.errors import Refused
 from tocsin.event import State
 
 NAMES = ("one", "two", "three")
@@ -158,9 +159,9 @@ async def test_other_installations_and_other_ids_are_no_address(rig: Rig, path: 
         assert (await rig.post(f"/trigger/instance/{id_}", B1, sent())).error == (404, "not_found")
 
 
-async def test_a_triggers_token_opens_no_sources_door(rig: Rig, path: str) -> None:
-    token = await rig.controls.token("one", rotate=False)
-    assert (await rig.post(f"/api/triggers/{token}", B1, sent())).error == (404, "not_found")
+async def test_a_trigger_of_a_source_has_no_address_of_its_own(rig: Rig, path: str) -> None:
+    with pytest.raises(Refused, match=r"one is fed by \[sources\."):
+        await rig.controls.token("one", rotate=False)
 
 
 @pytest.mark.parametrize("auth", ["token", "signed", "nonsense"])

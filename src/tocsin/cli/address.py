@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import quote
 
 import typer
 
 from tocsin.cli import render
 from tocsin.cli.link import call, engine_of
-from tocsin.cli.options import JsonFlag, Name
+from tocsin.cli.options import JsonFlag, Name, bad
 from tocsin.cli.reading import read, trigger_called
 from tocsin.cli.session import Session, session_of
 from tocsin.errors import ConfigInvalid, EngineUnreachable
 from tocsin.settings import EngineSettings
+
+if TYPE_CHECKING:
+    from tocsin.store.connection import Tx
 
 ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - an address to listen on is none to post to
 
@@ -26,7 +29,7 @@ def url(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Print a webhook's address, which is secret.
+    """Print the address of a webhook, which is secret, or of a source that several triggers share.
 
     Example: curl -d '{}' "$(tocsin url plain-hook)"
     """
@@ -41,10 +44,30 @@ def url(
 
 def address_of(session: Session, name: str, *, rotate: bool = False) -> str:
     """The address as a sender outside sees it. Raises NotFound, Refused, EngineUnreachable."""
+    path = read(session, lambda tx: source_path(tx, name))
+    if path is not None and not rotate:
+        return base_of(session) + path
+    if path is not None:
+        bad("--rotate", f"{name} is a source: its secrets are what is rotated, its address stays")
     read(session, lambda tx: trigger_called(tx, name))
     base = base_of(session)  # before a new token voids the old address
     token = call(session, "token", {"name": name, "rotate": rotate})["token"]
     return f"{base}/api/triggers/{quote(token)}"
+
+
+def source_path(tx: Tx, name: str) -> str | None:
+    """Where a `[sources]` table's deliveries come in; None for what is no webhook source."""
+    from tocsin.store import installations, registrations
+
+    if registrations.by_name(tx, name) is not None:
+        return None  # a trigger of that name goes first
+    id_ = installations.shared(tx, name, "webhook")
+    props = None if id_ is None else installations.props_of(tx, id_, "webhook")
+    if props is None:
+        return None
+    if props.get("mode") == "shared":
+        return f"/app-webhook/{props.get('provider')}"
+    return f"/trigger/instance/{id_}"
 
 
 def base_of(session: Session) -> str:

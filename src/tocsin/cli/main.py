@@ -34,6 +34,7 @@ from tocsin.cli import (
     runs,
     second_thoughts,
     secret,
+    sending,
     simulate,
     start,
     state,
@@ -73,6 +74,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Command | typer.Typer]]] = {
     "Runs": {
         "fire": firing.fire,
         "test": firing.try_out,
+        "send": sending.send,
         "events": history.events,
         "event": history.event,
         "runs": runs.runs,

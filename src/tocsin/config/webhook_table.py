@@ -84,6 +84,24 @@ Preset: TypeAlias = Literal["standard-webhooks", "github", "stripe", "slack", "s
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_header)]
 
 
+class NormalizeTable(Table):
+    """A payload in your own names: `event.normalized_payload`."""
+
+    model_config = ConfigDict(title="normalize")
+
+    model: SomeText | None = Field(
+        default=None,
+        description="What the fields describe: `event.normalized_model_key`.",
+        examples=["issue"],
+    )
+    fields: dict[str, SomeText] = Field(
+        default={}, description="Names, and where each stands in the payload.", examples=[{"id": "issue.id"}]
+    )
+    hint: SomeText | None = Field(
+        default=None, description="Where `event.reconciliation_hint` stands in the payload."
+    )
+
+
 class WebhookTable(Table):
     """Fires when something is posted to the trigger's address (`tocsin url NAME`)."""
 
@@ -121,6 +139,11 @@ class WebhookTable(Table):
     )
     rate: RateText | None = Field(
         default=None, description="The most deliveries; more are told to come later.", examples=["60/min"]
+    )
+    normalize: NormalizeTable | None = Field(
+        default=None,
+        description="The payload in your own names, beside the raw one.",
+        examples=[{"model": "issue", "fields": {"id": "issue.id"}}],
     )
     body_limit: Size | None = Field(
         default=None,
@@ -187,6 +210,8 @@ class WebhookTable(Table):
             found |= {"scheme": self.scheme().document(), "secrets": list(self.secret or [])}
         if self.events:
             found |= {"events": list(self.events)}
+        if self.normalize is not None:
+            found |= {"normalize": self.normalize.model_dump(exclude_none=True)}
         if self.rate is not None:
             per_ms = self.rate.per // timedelta(milliseconds=1)
             found |= {"rate": {"count": self.rate.count, "per_ms": per_ms}}

@@ -174,6 +174,9 @@ class Controls:
         row = await self._store.read(lambda tx: named(tx, name))
         if row.spec.component != "webhook":
             raise Refused(f"{name} is a {row.spec.component} trigger: only a webhook has an address")
+        if row.spec.source is not None:
+            source = row.spec.source
+            raise Refused(f"{name} is fed by [sources.{source}]: `tocsin url {source}` prints that address")
         if rotate:
             now = self._clock.now()
             return await self._store.write(lambda tx: self._applier.issue_token(tx, row.id, now))
