@@ -224,3 +224,12 @@ async def test_what_is_replayed_is_known_again_by_the_ids_of_its_account(rig: Ri
     await rig.shared("gitlab", "late", **shops(SHOPS, "gitlab"))
     await rig.controls.quarantine.replay([kept], vouched=False)
     assert (await rig.post(path, BODY, headers)).status == 200
+
+
+async def test_triggers_that_are_off_are_not_counted_against_the_most(rig: Rig) -> None:
+    rig.environ["A"] = A
+    names = [f"t{number}" for number in range(MAX_TAKERS + 1)]
+    path = await rig.shared("shopify", *names, **shops(SHOPS[:1]))
+    await rig.controls.disable(names[1:], tag=None)
+    assert (await from_shop(rig, path, A, "a.example")).status == 202
+    assert [event.registration for event in await rig.events()] == ["t0"]

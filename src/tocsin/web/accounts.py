@@ -34,12 +34,16 @@ PLACES: Final[Mapping[str, Place]] = {
 }
 
 
-def claimed(provider: str | None, arrival: Arrival) -> str | None:
-    """The account that a delivery names, as it is written there; None where it names none or two."""
+def in_headers(provider: str | None, arrival: Arrival) -> str | None:
+    """The account that a header names, as it is written there; None where none does, or two do."""
     place = PLACES.get(provider or "", Place())
-    if place.header is not None:
-        given = set(arrival.header(place.header))
-        return given.pop().strip() or None if len(given) == 1 else None
+    given = set() if place.header is None else set(arrival.header(place.header))
+    return given.pop().strip() or None if len(given) == 1 else None
+
+
+def in_payload(provider: str | None, arrival: Arrival) -> str | None:
+    """The account that the payload names; None where it names none."""
+    place = PLACES.get(provider or "", Place())
     if not place.paths:
         return None
     payload = read(arrival)

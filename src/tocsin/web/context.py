@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tocsin.engine.controls import Controls
 from tocsin.notices import Notice
 from tocsin.seams import Accept, Clock, SecretReferences
-from tocsin.settings import EngineSettings
+from tocsin.settings import MIB, EngineSettings
 from tocsin.store.connection import Store
 from tocsin.trigger import Json
 
@@ -42,10 +42,11 @@ class Limits:
 
     idle_seconds: for the whole of a request's headers, and between two requests. body_seconds: for
     the whole of a body. lingering_seconds: for the rest of a body that was refused unread.
-    connections: over TCP, at one time.
+    connections: over TCP, at one time. body_bytes: of all that deliveries hold in memory at one time.
     """
 
     idle_seconds: float = 3.0  # no sender needs more; a slow one holds its connection no longer
     body_seconds: float = 30.0  # 1 MiB over a phone's uplink; a silent sender is cut off within a minute
     lingering_seconds: float = 5.0  # a sender that is still sending gets to see the answer
+    body_bytes: int = 256 * MIB  # every connection with the largest body would be 2 GiB
     connections: int = 512  # half of the usual 1024 descriptors; runs, logs and files need the rest

@@ -19,6 +19,7 @@ from tocsin.web.context import Limits, WebContext
 from tocsin.web.guards import LOGGER, require_owner
 from tocsin.web.reading import HARD_LIMIT, read_body, refuse_declared
 from tocsin.web.refusals import Refusal, bad_body, not_found
+from tocsin.web.room import Room
 
 STOP: Final = "stop"
 
@@ -29,6 +30,7 @@ class Control:
     def __init__(self, context: WebContext, limits: Limits) -> None:
         self._context = context
         self._limits = limits
+        self._room = Room(limits.body_bytes)
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         """`{"ok": result}`, or 400 with the error as ``engine.verbs.error_of`` reads it. Raises Refusal."""
@@ -49,8 +51,10 @@ class Control:
     async def _arguments(self, request: web.Request) -> Mapping[str, Any]:
         """The body as a JSON object; none at all counts as an empty one."""
         refuse_declared(request, HARD_LIMIT)
-        body = await read_body(request, limit=HARD_LIMIT, seconds=self._limits.body_seconds)
-        found = parse_json(text_of(body, "utf-8")) if body else {}
+        with self._room.share() as take:
+            seconds = self._limits.body_seconds
+            body = await read_body(request, limit=HARD_LIMIT, seconds=seconds, take=take)
+            found = parse_json(text_of(body, "utf-8")) if body else {}
         if not isinstance(found, dict):
             raise bad_body("a verb's arguments are a JSON object")
         return found

@@ -24,6 +24,7 @@ from tocsin.web.peers import Peers
 from tocsin.web.preferring import wait_of
 from tocsin.web.proving import Finding, Proof, Rejected, Unattributed, is_open, prove
 from tocsin.web.reading import HARD_LIMIT, read_body, refuse_declared
+from tocsin.web.room import Room, Take
 from tocsin.web.standing import refuse_off
 from tocsin.web.strays import Strays, has_takers
 from tocsin.web.waiting import Waiting
@@ -44,6 +45,7 @@ class Ingress:
         self._strays = Strays(context.controls.quarantine, peers)
         self._waiting = Waiting(context.store, is_accepting=context.is_accepting)
         context.listen(self._waiting.hear)
+        self._room = Room(limits.body_bytes)
         self._proving = asyncio.Semaphore(PROOFS)
 
     async def to_trigger(self, request: web.Request) -> web.Response:
@@ -68,7 +70,16 @@ class Ingress:
         )
 
     async def _take(self, request: web.Request, address: Address) -> web.Response:
-        arrival = await self._arrival(request, address)
+        with self._room.share() as take:  # not while it waits
+            arrival = await self._arrival(request, address, take)
+            found = await self._record(request, address, arrival)
+            del arrival
+        return found if isinstance(found, web.Response) else await self._answer(request, found)
+
+    async def _record(
+        self, request: web.Request, address: Address, arrival: Arrival
+    ) -> list[Outcome] | web.Response:
+        """What each trigger says, or what is said where none is asked."""
         proof = await self._prove(address, arrival)
         if isinstance(proof, Rejected):
             raise await self._strays.rejected(address, arrival, proof, peer=request.remote)
@@ -77,12 +88,10 @@ class Ingress:
         challenge = challenge_of(proof, arrival)
         if challenge is not None:
             return answer(200, {"challenge": challenge})
-        if not has_takers(proof):
+        if not has_takers(proof, arrival.at):
             return await self._strays.without_taker(address, arrival, proof)
         refuse_off(proof, arrival.at, is_accepting=self._context.is_accepting())
-        payload = self._payload(address, arrival)
-        outcomes = await self._handing.hand(address, proof, arrival, payload)
-        return await self._answer(request, outcomes)
+        return await self._handing.hand(address, proof, arrival, self._payload(address, arrival))
 
     async def _prove(self, address: Address, arrival: Arrival) -> Finding:
         """In a thread, unless the address is all that it takes."""
@@ -91,11 +100,11 @@ class Ingress:
         async with self._proving:
             return await asyncio.to_thread(prove, address, arrival, self._context.secrets)
 
-    async def _arrival(self, request: web.Request, address: Address) -> Arrival:
+    async def _arrival(self, request: web.Request, address: Address, take: Take) -> Arrival:
         """The whole of it, within the caps."""
         limit = address.limit(self._context.settings.body_limit)
         refuse_declared(request, limit)
-        body = await read_body(request, limit=limit, seconds=self._limits.body_seconds)
+        body = await read_body(request, limit=limit, seconds=self._limits.body_seconds, take=take)
         public_url = self._context.settings.public_url
         return arrival_of(request, body, public_url=public_url, at=self._context.clock.now())
 

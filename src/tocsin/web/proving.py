@@ -17,7 +17,7 @@ from tocsin.quarantine import Reason
 from tocsin.seams import SecretReferences
 from tocsin.signature import Scheme, Verified, verify
 from tocsin.trigger import Json
-from tocsin.web.accounts import claimed, is_account
+from tocsin.web.accounts import in_headers, in_payload, is_account
 from tocsin.web.addresses import Address, Mode, Source
 from tocsin.web.arrival import Arrival
 
@@ -91,17 +91,30 @@ def is_open(address: Address) -> bool:
 
 
 def attribute(address: Address, arrival: Arrival, known: SecretReferences) -> Finding:
-    """The one connection whose secret fits, among those of the account that the delivery names."""
-    everyone, claim = connections(address), claimed(address.provider, arrival)
+    """The one connection whose secret fits, among those of the account that the delivery names.
+
+    The payload is read only when somebody vouches for it.
+    """
+    everyone, claim = connections(address), in_headers(address.provider, arrival)
     asked = everyone if claim is None else of_account(everyone, claim)
     answers = {one.name: checked(one.scheme, one.secrets, arrival, known) for one in asked or everyone}
+    fitting = {name: found for name, found in answers.items() if isinstance(found, Verified)}
+    if fitting and claim is None:
+        claim = in_payload(address.provider, arrival)
+        asked = everyone if claim is None else of_account(everyone, claim)
+    if fitting and not asked:
+        detail = f"no connection is for the account {claim!a:.100}"
+        verified = next(iter(fitting.values()))
+        return Unattributed(reason=Reason.MISSING_SUBSCRIPTION, detail=detail, verified=verified)
+    return chosen(address, {one.name: answers[one.name] for one in asked or everyone})
+
+
+def chosen(address: Address, answers: Mapping[str, Verified | Rejected]) -> Finding:
+    """The one whose secret fits, of those that were asked."""
     fitting = {name: found for name, found in answers.items() if isinstance(found, Verified)}
     if not fitting:
         return worst([found for found in answers.values() if isinstance(found, Rejected)])
     name, verified = next(iter(fitting.items()))
-    if not asked:
-        detail = f"no connection is for the account {claim!a:.100}"
-        return Unattributed(reason=Reason.MISSING_SUBSCRIPTION, detail=detail, verified=verified)
     if len(fitting) > 1:
         detail = f"the secrets of {', '.join(sorted(fitting))} fit"
         return Unattributed(reason=Reason.AMBIGUOUS_ATTRIBUTION, detail=detail, verified=verified)

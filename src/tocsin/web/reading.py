@@ -10,6 +10,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from tocsin.settings import MIB
 from tocsin.web.refusals import bad_body, too_large, too_slow
+from tocsin.web.room import Take
 
 HARD_LIMIT: Final = 4 * MIB  # what a source may allow at most (DESIGN section 21)
 
@@ -20,24 +21,26 @@ def refuse_declared(request: web.Request, limit: int) -> None:
         raise too_large(limit)
 
 
-async def read_body(request: web.Request, *, limit: int, seconds: float) -> bytes:
+async def read_body(request: web.Request, *, limit: int, seconds: float, take: Take) -> bytes:
     """The exact bytes as sent, counted while they arrive, whatever was announced.
 
-    Raises a Refusal: 413 over the limit, 408 when they do not end in time, 400 when they end early.
+    Raises a Refusal: 413 over the limit, 408 when they do not end in time, 400 when they end early, 503
+    when there is no room for them.
     """
     await invite(request)
     try:
         async with asyncio.timeout(seconds):
-            return await counted(request, limit)
+            return await counted(request, limit, take)
     except TimeoutError as error:
         raise too_slow(seconds) from error
     except (web.RequestPayloadError, HttpProcessingError, ConnectionError) as error:
         raise bad_body("the body ended before its announced end") from error
 
 
-async def counted(request: web.Request, limit: int) -> bytes:
+async def counted(request: web.Request, limit: int, take: Take) -> bytes:
     body = bytearray()
     async for chunk in request.content.iter_any():
+        take(len(chunk))
         body += chunk
         if len(body) > limit:
             raise too_large(limit)

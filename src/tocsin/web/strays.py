@@ -6,6 +6,7 @@ Nothing is kept that may be secret: the headers and the query are those that a r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from aiohttp import web
@@ -24,6 +25,7 @@ from tocsin.web.guards import LOGGER
 from tocsin.web.peers import Peers
 from tocsin.web.proving import Proof, Rejected, Unattributed, Why
 from tocsin.web.refusals import STORE_RETRY_S, Refusal, bad_signature, gone, stale_timestamp, unavailable
+from tocsin.web.standing import active
 
 MAX_TAKERS: Final = 100  # triggers that one delivery is handed to
 
@@ -66,7 +68,7 @@ class Strays:
 
         Raises Refusal (410) for the address of one source whose triggers were all removed.
         """
-        takers = sum(len(source.rows) for source in proof.sources)
+        takers = len(active(proof, arrival.at))
         if not takers and proof.connection is None:
             raise gone()
         reason = Reason.OVERFLOW if takers else Reason.MISSING_SUBSCRIPTION
@@ -92,9 +94,9 @@ class Strays:
         return answer(202, {"quarantine_id": id_, "reason": stray.reason})
 
 
-def has_takers(proof: Proof) -> bool:
-    """Whether it is for somebody, and not for too many."""
-    return 0 < sum(len(source.rows) for source in proof.sources) <= MAX_TAKERS
+def has_takers(proof: Proof, now: datetime) -> bool:
+    """Whether it is for somebody, on or off, and not for too many."""
+    return any(source.rows for source in proof.sources) and len(active(proof, now)) <= MAX_TAKERS
 
 
 def stray_of(
