@@ -201,7 +201,7 @@ def decision(row: Registration, due: datetime, now: datetime) -> Decision:
 
 def first_due(row: Registration, start: datetime, *, is_present: bool) -> datetime | None:
     """The first planned instant that matters, also in a pause that ends; None when there is none."""
-    if row.off_reason(start) is not None or row.held_until_enabled or row.drift is not None:
+    if row.off_reason(start) is not None or row.held_until_enabled or row.drift is not None or row.idle:
         return None
     if row.paused_at is not None and row.paused_until is None:
         return None

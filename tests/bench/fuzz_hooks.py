@@ -123,7 +123,9 @@ def answered(dice: random.Random, host: str, port: int, sent: bytes) -> str:
             if dice.random() < 0.05:
                 peer.shutdown(socket.SHUT_WR)
             found = peer.recv(65_536)
-        except (BrokenPipeError, ConnectionResetError):
+        except TimeoutError:
+            raise
+        except OSError:  # it hung up first
             return "closed"
     words = found.split(b" ", 2)
     return words[1].decode("latin-1") if len(words) > 1 else "closed"

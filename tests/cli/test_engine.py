@@ -27,7 +27,7 @@ def test_status_without_an_engine(written: Home) -> None:
         "started_at": None,
         "version": None,
     }
-    assert found["registrations"] == {"total": 0, "enabled": 0, "disabled": 0, "failing": 0}
+    assert found["registrations"] == {"total": 0, "enabled": 0, "disabled": 0, "failing": 0, "idle": 0}
     assert found["events"] == dict.fromkeys(State, 0)
     assert found["quarantine"] == 0
     assert found["config"] == {"path": str(written.config), "ok": True, "error": None}
@@ -39,7 +39,7 @@ def test_status_counts_and_tells_of_a_broken_file(home: Home) -> None:
     home.ok("disable", "hello")
     home.config.write_text("[nonsense]\n")
     found = home.ok("status", "--json").json
-    assert found["registrations"] == {"total": 5, "enabled": 4, "disabled": 1, "failing": 1}
+    assert found["registrations"] == {"total": 5, "enabled": 4, "disabled": 1, "failing": 1, "idle": 0}
     assert found["events"]["failed"] == 1
     assert found["config"]["ok"] is False
     assert "nonsense" in found["config"]["error"]

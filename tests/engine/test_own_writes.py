@@ -76,6 +76,7 @@ class TestLoops:
             await folder.tell(ago=1.505)
         assert await reason(rig, row) is DisabledReason.LOOP
         assert await rig.states() == ["succeeded"] * 5 + ["dropped"]
+        assert "each started by what the one before" in ((await rig.row(row.id)).last_error or "")
         assert (await rig.events())[-1].reason == "loop"
         (notice,) = rig.notices.of(Disarmed)
         assert notice.detail == "5 runs in a row, each started by what the one before had changed: /in/a"

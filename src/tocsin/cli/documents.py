@@ -67,11 +67,11 @@ def zone_of(wanted: Schedule | None) -> str | None:
 
 
 def next_fire(row: Registration, now: datetime) -> datetime | None:
-    """The next planned instant; None while it is off, whatever the row still remembers.
+    """The next planned instant; None while it is off or idle, whatever the row still remembers.
 
     In a pause the first one that is left by its end; None in a pause without one.
     """
-    if row.off_reason(now) is not None or (row.is_paused(now) and row.paused_until is None):
+    if row.off_reason(now) is not None or row.idle or (row.is_paused(now) and row.paused_until is None):
         return None
     planned, end = row.next_fire_at, row.paused_until
     if planned is None or end is None or planned >= end:

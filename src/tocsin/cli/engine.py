@@ -147,12 +147,14 @@ def counts(tx: Tx) -> dict[str, Json]:
     rows, moment = registrations.present(tx), now()
     enabled = sum(row.enabled for row in rows)
     failing = sum(documents.failing(row, moment) for row in rows)
+    idle = sum(row.status(moment) == "idle" for row in rows)
     return {
         "registrations": {
             "total": len(rows),
             "enabled": enabled,
             "disabled": len(rows) - enabled,
             "failing": failing,
+            "idle": idle,
         },
         "events": dict.fromkeys(map(str, State), 0) | events.states(tx),
         "quarantine": quarantine.waiting(tx),
@@ -160,7 +162,7 @@ def counts(tx: Tx) -> dict[str, Json]:
 
 
 NO_COUNTS: Final[dict[str, Json]] = {
-    "registrations": dict.fromkeys(("total", "enabled", "disabled", "failing"), 0),
+    "registrations": dict.fromkeys(("total", "enabled", "disabled", "failing", "idle"), 0),
     "events": dict.fromkeys(map(str, State), 0),
     "quarantine": 0,
 }

@@ -34,6 +34,8 @@ def standstill(row: Registration, moment: datetime) -> str | None:
         return f"nothing is planned: {name} is off ({off}); `tocsin enable {name}` turns it on"
     if row.spec.schedule is None and row.next_fire_at is None:
         return f"nothing is planned: {name} has no schedule, its source is {row.spec.component}"
+    if row.idle:
+        return f"nothing is planned: {name} is idle: {row.idle_reason}"
     if row.is_paused(moment):
         end = until(row.paused_until, moment) or f"until `tocsin resume {name}`"
         return f"nothing is planned: {name} is paused {end}"

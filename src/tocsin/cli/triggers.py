@@ -87,8 +87,10 @@ def cells(row: Registration, moment: datetime) -> Iterator[str]:
 
 
 def standing(row: Registration, moment: datetime) -> str:
-    """The status; of a pause also when it ends."""
+    """The status; of a pause also when it ends, of an idle one also why."""
     status = row.status(moment)
+    if status == "idle":
+        return f"idle ({row.spec.scope} not served)"
     if status != "paused" or row.paused_until is None:
         return status
     return f"paused, ends {relative(row.paused_until, moment)}"

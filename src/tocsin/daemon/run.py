@@ -7,10 +7,10 @@ import os
 import secrets
 import signal
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tocsin.clock import SystemClock
 from tocsin.config.load import load
@@ -29,7 +29,7 @@ from tocsin.engine.lifecycle import Lifecycle
 from tocsin.engine.serving import serve
 from tocsin.engine.sources.files.hub import ObserverHub
 from tocsin.engine.sources.files.source import FilesSource
-from tocsin.errors import Refused
+from tocsin.errors import Refused, StoreUnusable
 from tocsin.notices import Disarmed, Paused, Resumed, StopAsked
 from tocsin.registration import Registration
 from tocsin.seams import Source
@@ -68,8 +68,15 @@ async def up(paths: Paths, options: UpOptions, *, environ: Mapping[str, str]) ->
             logs.LOGGER.warning("%s", warning)
         served = options.serves or applied.loaded.configuration.engine.serves
         await core.store.write(lambda tx: serve(tx, served))
+        stack.push_async_callback(leave, core)
         await core.recovery.recover()
         await Engine(core, lock, applied.loaded.configuration.engine, options).run()
+
+
+async def leave(core: Core) -> None:
+    """Where no engine is up nobody is idle: what is fired by hand then runs, whatever its scope."""
+    with suppress(StoreUnusable):  # the engine has stopped, also when that cannot be written down
+        await core.store.write(lambda tx: serve(tx, tuple(Scope)))
 
 
 class Engine:
@@ -80,7 +87,7 @@ class Engine:
         self._lock = lock
         self._settings = settings
         self._options = options
-        self._told_address = (settings.host, settings.port)
+        self._told = fixed(settings)
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._hub = ObserverHub()
@@ -157,11 +164,10 @@ class Engine:
         return drivers
 
     def _read(self, settings: EngineSettings) -> None:
-        """Limits hold at once; an address is bound once."""
-        address = (settings.host, settings.port)
-        if address != self._told_address:
-            self._told_address = address
-            logs.LOGGER.warning("[engine] host and port take effect at the next start")
+        """Limits hold at once; an address is bound, and scopes are chosen, once."""
+        if fixed(settings) != self._told:
+            self._told = fixed(settings)
+            logs.LOGGER.warning("[engine] host, port and serves take effect at the next start")
 
     def _files(self, registrations: Sequence[Registration]) -> Source:
         core = self._core
@@ -189,6 +195,11 @@ class Engine:
             catch(loop, getattr(signal, name), self.request_stop)
         if hasattr(signal, "SIGHUP"):
             catch(loop, signal.SIGHUP, self.request_stop if has_terminal() else self._reload.touch)
+
+
+def fixed(settings: EngineSettings) -> tuple[Any, ...]:
+    """What an engine keeps until it is started again."""
+    return settings.host, settings.port, settings.serves
 
 
 def web_context(core: Core, lock: HomeLock, settings: EngineSettings, engine: Engine) -> WebContext:

@@ -14,7 +14,7 @@ from tocsin.engine.driver import TICK_S, Driver
 from tocsin.engine.lifecycle import Lifecycle
 from tocsin.notices import Notice
 from tocsin.settings import Paths
-from tocsin.store import events, pauses
+from tocsin.store import events, pauses, turns
 from tocsin.store.connection import Store, Tx
 
 
@@ -34,7 +34,7 @@ class Idle:
     async def once(self, now: datetime) -> float:
         """Look whether anything is held, pending, claimed or settling; a tick until the next look.
 
-        What a pause holds is left to whoever resumes it.
+        What a pause holds is left to whoever resumes it, what nobody serves here to whoever does.
         """
         if self._lifecycle.is_at_rest and await self._store.read(lambda tx: left_to_do(tx, now)) == 0:
             self._stop()
@@ -43,7 +43,7 @@ class Idle:
 
 def left_to_do(tx: Tx, now: datetime) -> int:
     """How many events run, or will without anybody's doing."""
-    return events.unfinished(tx) - pauses.held(tx, now)
+    return events.unfinished(tx) - pauses.held(tx, now) - turns.unserved(tx)
 
 
 class HomeWatch:

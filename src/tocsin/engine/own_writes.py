@@ -22,7 +22,7 @@ from tocsin.ownwrites import ENOUGH, LINKS, MOST_NAMED, Link, is_loop, named
 from tocsin.registration import DisabledReason, Registration
 from tocsin.runs import Run, RunState
 from tocsin.seams import Announce
-from tocsin.store import events, journal, runs, suspects
+from tocsin.store import events, journal, registrations, runs, suspects
 from tocsin.store.connection import Tx
 from tocsin.trigger import Json, Kind, Overlap
 
@@ -119,6 +119,7 @@ def guard(
         paths = named(path for link in links[:count] for path in link.paths)
         detail = f"{count} runs in a row, each started by what the one before had changed: {paths}"
         disarm(tx, registration, DisabledReason.LOOP, detail, now=now, announce=announce)
+        registrations.tell_loop(tx, registration.id, detail)
 
 
 def only_run(tx: Tx, registration: Registration, at: datetime) -> Run | None:

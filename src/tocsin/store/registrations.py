@@ -190,3 +190,8 @@ def succeeded(tx: Tx, id_: str, claimed_at: datetime) -> None:
 def failed(tx: Tx, id_: str, error: str) -> None:
     """Count a failed attempt."""
     tx.run("registrations.failed", id=id_, error=error)
+
+
+def tell_loop(tx: Tx, id_: str, detail: str) -> None:
+    """Its last error is that it started itself; no run's end hides that, `enable` takes it away."""
+    tx.run("registrations.tell_loop", id=id_, error=detail)

@@ -32,6 +32,12 @@ def take_back(tx: Tx) -> None:
     tx.run("turns.take_back")
 
 
+def unserved(tx: Tx) -> int:
+    """How many events wait for an engine that serves their scope; none that a pause holds."""
+    row = tx.one("turns.unserved")
+    return 0 if row is None else int(row["events"])
+
+
 def serve(tx: Tx, registration_id: str, turn: int) -> None:
     """An event of this trigger, with this turn, is claimed."""
     tx.run("turns.serve", turn=turn)

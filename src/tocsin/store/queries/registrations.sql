@@ -114,9 +114,10 @@ UPDATE registrations SET enabled = 0, disabled_reason = :reason
 WHERE id = :id AND (enabled = 1 OR (disabled_reason = 'config' AND :reason = 'user'));
 
 -- name: registrations.enable
--- Arms a trigger anew; what was spent before counts no more if that had turned it off.
+-- Arms a trigger anew; what was spent before counts no more if that had turned it off, nor does a loop that had.
 UPDATE registrations SET
   budget_from = CASE WHEN disabled_reason = 'budget' THEN :now ELSE budget_from END,
+  last_error = CASE WHEN disabled_reason = 'loop' THEN NULL ELSE last_error END,
   enabled = 1, disabled_reason = NULL, consecutive_failures = 0, runs_since_armed = 0, armed_at = :now,
   next_fire_at = :next_fire_at, next_fire_run = NULL, held_until_enabled = 0
 WHERE id = :id;
@@ -144,12 +145,19 @@ UPDATE registrations SET dedupe_mark = :mark, dedupe_mark_event = :event_id WHER
 UPDATE registrations SET state = :state WHERE id = :id;
 
 -- name: registrations.succeeded
--- One more success.
+-- One more success; what tells of a loop stays.
 UPDATE registrations SET
   consecutive_failures = 0, run_count = run_count + 1, runs_since_armed = runs_since_armed + 1,
-  last_fired_at = :claimed_at, last_error = NULL
+  last_fired_at = :claimed_at, last_error = CASE WHEN disabled_reason = 'loop' THEN last_error END
 WHERE id = :id;
 
 -- name: registrations.failed
--- One more failed attempt.
-UPDATE registrations SET consecutive_failures = consecutive_failures + 1, last_error = :error WHERE id = :id;
+-- One more failed attempt; what tells of a loop stays.
+UPDATE registrations SET
+  consecutive_failures = consecutive_failures + 1,
+  last_error = CASE WHEN disabled_reason = 'loop' THEN last_error ELSE :error END
+WHERE id = :id;
+
+-- name: registrations.tell_loop
+-- What a trigger was turned off for by itself, until it is armed again.
+UPDATE registrations SET last_error = :error WHERE id = :id;

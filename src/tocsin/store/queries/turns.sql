@@ -27,6 +27,14 @@ WHERE state = 'pending' AND turn IS NULL AND next_fire_at <= :now ORDER BY next_
 UPDATE events SET turn = NULL
 WHERE state = 'pending' AND turn IS NOT NULL AND registration_id IN (SELECT id FROM registration_rows WHERE idle);
 
+-- name: turns.unserved
+-- How many events wait for an engine that serves their scope, or in a lane behind one that does.
+SELECT count(*) AS events FROM events
+WHERE state IN ('held', 'pending') AND (state = 'pending' OR reason = 'lane') AND (
+  registration_id IN (SELECT id FROM registration_rows WHERE idle)
+  OR lane IN (SELECT lane FROM events AS head WHERE head.state = 'pending' AND head.lane IS NOT NULL
+    AND head.registration_id IN (SELECT id FROM registration_rows WHERE idle)));
+
 -- name: turns.give
 -- A pending event is claimable.
 UPDATE events SET turn = :turn WHERE id = :id AND state = 'pending';
